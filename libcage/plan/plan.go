@@ -1,0 +1,182 @@
+// Package plan is the typed description of a run: everything a launcher will
+// do, computed before it does any of it.
+//
+// A Plan is pure data. The engine's options come from it and from nowhere
+// else, --dry-run prints it, a receipt stores it and the box gets a copy. It
+// holds the names of environment variables and never their values, so a plan
+// is safe to print.
+package plan
+
+// Plan is one run, decided.
+type Plan struct {
+	// Label is the launcher's name and the prefix of every line it prints.
+	Label string `json:"label"`
+	// Name is the container's name.
+	Name string `json:"name"`
+	// Hostname is the box's host name.
+	Hostname string `json:"hostname"`
+	// Image is the image that the box is created from.
+	Image Image `json:"image"`
+	// Posture is what kind of container engine the box has inside.
+	Posture Posture `json:"posture"`
+	// Project is the directory that the harness works in.
+	Project Project `json:"project"`
+	// User is who the harness is in the box.
+	User User `json:"user"`
+	// Mounts are the host directories that the box sees, in mount order.
+	Mounts []Mount `json:"mounts"`
+	// Tmpfs are the box's own memory file systems.
+	Tmpfs []Tmpfs `json:"tmpfs,omitempty"`
+	// Env names the variables that travel with the handshake.
+	Env []Env `json:"env,omitempty"`
+	// Labels are the labels of the container, by key.
+	Labels map[string]string `json:"labels"`
+	// Security is what the box may do as the engine's kernel sees it.
+	Security Security `json:"security"`
+	// Network is the engine's network mode.
+	Network Network `json:"network"`
+	// Limits are the box's resource limits.
+	Limits Limits `json:"limits"`
+	// Terminal says how the standard streams are connected.
+	Terminal Terminal `json:"terminal"`
+	// Command is what the harness is started as. It travels with the
+	// handshake and is not part of the container's configuration.
+	Command Command `json:"command"`
+	// Warnings are what a person should know before the run.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Image is the image of a run.
+type Image struct {
+	Ref    string `json:"ref"`
+	Reason string `json:"reason"`
+}
+
+// Mode is a posture's name.
+type Mode string
+
+// The postures that a box can have.
+const (
+	Auto           Mode = "auto"
+	Sysbox         Mode = "sysbox"
+	Rootless       Mode = "rootless"
+	PrivilegedDind Mode = "privileged-dind"
+	None           Mode = "none"
+)
+
+// Posture is the posture of a run and how it was arrived at.
+type Posture struct {
+	Mode    Mode     `json:"mode"`
+	Reasons []string `json:"reasons"`
+}
+
+// Project is the project directory.
+type Project struct {
+	// Dir is the directory's real path, the same on the host and in the box.
+	Dir string `json:"dir"`
+	// WorkDir is the directory the harness starts in: Dir, or the path under
+	// which the caller named it.
+	WorkDir string `json:"workDir"`
+	Reason  string `json:"reason"`
+}
+
+// User is the harness's identity in the box.
+type User struct {
+	Name string `json:"name"`
+	Home string `json:"home"`
+	UID  uint32 `json:"uid"`
+	GID  uint32 `json:"gid"`
+	// HostUID and HostGID own the project on the host. They differ from UID
+	// and GID where mounts are idmapped.
+	HostUID uint32 `json:"hostUid"`
+	HostGID uint32 `json:"hostGid"`
+	Reason  string `json:"reason"`
+}
+
+// Idmapped reports whether host files must be shown in the box with another
+// owner than they have on disk.
+func (u User) Idmapped() bool { return u.UID != u.HostUID || u.GID != u.HostGID }
+
+// Mount is a bind mount of a host directory or file.
+type Mount struct {
+	// Source is an absolute host path in which no element is a symlink.
+	Source string `json:"source"`
+	// Target is the absolute path in the box.
+	Target   string `json:"target"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
+	// Idmap asks cage-init to show the files of HostUID:HostGID as UID:GID.
+	Idmap  bool   `json:"idmap,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Tmpfs is a memory file system of the box.
+type Tmpfs struct {
+	Target string `json:"target"`
+	// SizeBytes bounds its content; 0 is the kernel's default.
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// Mode is the permission of its root, octal.
+	Mode   uint32 `json:"mode"`
+	Reason string `json:"reason"`
+}
+
+// Env names a variable that the box is given.
+type Env struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Security is the box's confinement.
+type Security struct {
+	// CapAdd are the capabilities of cage-init; all others are dropped.
+	CapAdd []Capability `json:"capAdd"`
+	// Seccomp is the JSON of the box's seccomp profile, compact.
+	Seccomp string `json:"-"`
+	// SeccompName names the profile for people.
+	SeccompName string `json:"seccomp"`
+	// AppArmor is the profile's name: empty is the engine's default.
+	AppArmor       string `json:"appArmor,omitempty"`
+	AppArmorReason string `json:"appArmorReason,omitempty"`
+	// UnmaskProc makes the whole of /proc and /sys visible.
+	UnmaskProc bool `json:"unmaskProc,omitempty"`
+	Privileged bool `json:"privileged,omitempty"`
+	// Runtime is the OCI runtime; empty is the engine's default.
+	Runtime string `json:"runtime,omitempty"`
+}
+
+// Capability is one that cage-init needs, without the CAP_ prefix.
+type Capability struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Network is the box's network.
+type Network struct {
+	// Mode is the engine's network mode or network name; empty is its default.
+	Mode   string `json:"mode,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Limits are resource limits; zero means none.
+type Limits struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	// NanoCPUs is in units of 1e-9 CPUs.
+	NanoCPUs  int64 `json:"nanoCpus,omitempty"`
+	PidsLimit int64 `json:"pidsLimit,omitempty"`
+}
+
+// Terminal is how the harness's standard streams are connected.
+type Terminal struct {
+	// TTY gives the harness a terminal: only if all three streams are one.
+	TTY bool `json:"tty"`
+	// Stdin passes the caller's standard input on; otherwise the harness
+	// reads end of file at once.
+	Stdin bool `json:"stdin"`
+}
+
+// Command is the harness's command.
+type Command struct {
+	// Argv is the program, looked up on the box's PATH, and its arguments.
+	Argv []string `json:"argv"`
+	// Reason says where the command comes from.
+	Reason string `json:"reason"`
+}
