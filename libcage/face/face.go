@@ -1,0 +1,163 @@
+// Package face is what a launcher shows its caller: the flags it takes out of
+// the command line and the variables it reads. Everything else on the command
+// line is the harness's and stays as it is.
+package face
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
+
+// Options are a launcher's settings, after flags and variables.
+type Options struct {
+	// Action is what to do instead of a run.
+	Action Action
+	// Engine is the posture asked for.
+	Engine plan.Mode
+	// Name is the container's name; empty lets the launcher make one.
+	Name string
+	// Network is the engine's network mode; empty is the engine's default.
+	Network string
+	// Limits bound the box; zero values mean no limit.
+	Limits plan.Limits
+	// User replaces the harness's identity; nil is the caller's.
+	User *User
+	// Exec runs Args as the in-box command, instead of the harness.
+	Exec bool
+	// Debug prints to stderr what the launcher does.
+	Debug bool
+	// Dir is the directory argument, as given; empty is the current one.
+	Dir string
+	// Args are what is left: the harness's arguments.
+	Args []string
+	// ExtraVars names further variables to forward.
+	ExtraVars []string
+	// ExtraMounts are further mounts.
+	ExtraMounts []Mount
+}
+
+// Action is what a launcher does.
+type Action int
+
+// The actions of a launcher.
+const (
+	Run Action = iota
+	DryRun
+	Version
+	Help
+)
+
+// User is a --user value.
+type User struct{ UID, GID uint32 }
+
+// Mount is a line of PREFIX_EXTRA_MOUNTS.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
+}
+
+// UsageError is a bad flag, value or variable. It says which.
+type UsageError struct{ Problem string }
+
+func (e *UsageError) Error() string { return e.Problem }
+
+func usagef(format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...)}
+}
+
+// Grammar is what differs between launchers.
+type Grammar struct {
+	// Prefix is that of the variables: CLAUDE_BOX.
+	Prefix string
+	// DirArgument lets the first argument name the project directory.
+	DirArgument bool
+}
+
+// Parse reads a launcher's arguments, without the program's name, and its
+// variables. Flags win over variables. An error is a *UsageError.
+//
+// Flags are taken out wherever they stand before a "--", which is dropped.
+// Those that take something of the wall away are taken only before the first
+// argument of the harness, so that a prompt cannot be one.
+func Parse(g Grammar, args []string, getenv func(string) string) (*Options, error) {
+	o := &Options{Engine: plan.Auto}
+	if err := o.readVariables(g, getenv); err != nil {
+		return nil, err
+	}
+	p := parser{options: o, rest: args}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	if g.DirArgument && !o.Exec && p.before > 0 && namesDirectory(o.Args[0]) {
+		o.Dir, o.Args = o.Args[0], o.Args[1:]
+		p.wideAfterFirst = nil
+	}
+	if p.wideAfterFirst != nil {
+		return nil, p.wideAfterFirst
+	}
+	return o, nil
+}
+
+// namesDirectory reports whether a first argument is a directory by its form.
+func namesDirectory(arg string) bool {
+	return arg == "." || arg == ".." || arg == "~" || strings.HasPrefix(arg, "/") ||
+		strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || strings.HasPrefix(arg, "~/")
+}
+
+type parser struct {
+	options *Options
+	rest    []string
+	// before counts the arguments kept before any "--".
+	before int
+	// wideAfterFirst is the refusal of a widening flag behind one kept
+	// argument, due unless that one turns out to be the directory.
+	wideAfterFirst error
+}
+
+func (p *parser) run() error {
+	for len(p.rest) > 0 {
+		arg := p.rest[0]
+		p.rest = p.rest[1:]
+		if arg == "--" {
+			p.options.Args = append(p.options.Args, p.rest...)
+			return nil
+		}
+		name, value, inline := strings.Cut(arg, "=")
+		i := slices.IndexFunc(flags, func(f flag) bool { return f.name == name })
+		if i < 0 {
+			p.before++
+			p.options.Args = append(p.options.Args, arg)
+			continue
+		}
+		if err := p.take(flags[i], value, inline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) take(f flag, value string, inline bool) error {
+	switch {
+	case f.value == "" && inline:
+		return usagef("%s takes no value", f.name)
+	case f.value != "" && !inline:
+		if len(p.rest) == 0 {
+			return usagef("%s needs a value: %s %s", f.name, f.name, f.value)
+		}
+		value, p.rest = p.rest[0], p.rest[1:]
+	}
+	if p.before > 0 && f.widens(value) {
+		late := usagef("%s takes part of the wall away, so it must stand before the harness's own arguments", strings.TrimSpace(f.name+" "+value))
+		if p.before > 1 {
+			return late
+		}
+		p.wideAfterFirst = late
+	}
+	if err := f.set(p.options, value); err != nil {
+		return usagef("%s: %v", f.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package face
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/go-units"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
+
+// flag is one that the launcher takes out of the command line.
+type flag struct {
+	name string
+	// value names the flag's value in the help; empty means it takes none.
+	value string
+	help  string
+	set   func(*Options, string) error
+	// wide reports whether a value takes part of the wall away; nil is never.
+	wide func(string) bool
+}
+
+func (f flag) widens(value string) bool { return f.wide != nil && f.wide(value) }
+
+func always(string) bool { return true }
+
+var flags = []flag{
+	{
+		name: "--engine", value: "MODE",
+		help: "the container engine inside: " + strings.Join(modes(), ", ") + " (default auto)",
+		set:  func(o *Options, v string) (err error) { o.Engine, err = engineMode(v); return err },
+		wide: func(v string) bool { return v == string(plan.PrivilegedDind) },
+	},
+	{
+		name: "--name", value: "NAME",
+		help: "the box's name (default LABEL-PROJECT-RANDOM)",
+		set:  func(o *Options, v string) (err error) { o.Name, err = containerName(v); return err },
+	},
+	{
+		name: "--network", value: "MODE",
+		help: "the box's network, as docker run takes it (default: the engine's)",
+		set:  func(o *Options, v string) (err error) { o.Network, err = network(v); return err },
+		wide: func(v string) bool { return v == "host" || strings.HasPrefix(v, "container:") },
+	},
+	{
+		name: "--memory", value: "BYTES",
+		help: "memory limit, with unit b, k, m or g",
+		set: func(o *Options, v string) (err error) {
+			o.Limits.MemoryBytes, err = memory(v)
+			return err
+		},
+	},
+	{
+		name: "--cpus", value: "NUMBER",
+		help: "how many CPUs, 1.5 for one and a half",
+		set:  func(o *Options, v string) (err error) { o.Limits.NanoCPUs, err = cpus(v); return err },
+	},
+	{
+		name: "--pids-limit", value: "NUMBER",
+		help: "how many processes",
+		set:  func(o *Options, v string) (err error) { o.Limits.PidsLimit, err = count(v); return err },
+	},
+	{
+		name: "--user", value: "UID[:GID]",
+		help: "who the harness is, in the box and on the host's files",
+		set:  func(o *Options, v string) (err error) { o.User, err = user(v); return err },
+		wide: always,
+	},
+	{
+		name: "--exec",
+		help: "run the arguments in the box instead of the harness",
+		set:  func(o *Options, _ string) error { o.Exec = true; return nil },
+	},
+	{
+		name: "--dry-run",
+		help: "print the plan and run nothing",
+		set:  func(o *Options, _ string) error { o.Action = DryRun; return nil },
+	},
+	{
+		name: "--version",
+		help: "print the launcher's version",
+		set:  func(o *Options, _ string) error { o.Action = Version; return nil },
+	},
+	{
+		name: "--help",
+		help: "print this",
+		set:  func(o *Options, _ string) error { o.Action = Help; return nil },
+	},
+}
+
+func modes() []string {
+	return []string{string(plan.Auto), string(plan.Sysbox), string(plan.Rootless), string(plan.PrivilegedDind), string(plan.None)}
+}
+
+func engineMode(v string) (plan.Mode, error) {
+	if !slices.Contains(modes(), v) {
+		return "", fmt.Errorf("%q is none of %s", v, strings.Join(modes(), ", "))
+	}
+	return plan.Mode(v), nil
+}
+
+// nameForm is Docker's rule for the name of a container.
+var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+
+func containerName(v string) (string, error) {
+	if !nameForm.MatchString(v) {
+		return "", fmt.Errorf("invalid container name %q: only [a-zA-Z0-9][a-zA-Z0-9_.-]+ is allowed", v)
+	}
+	return v, nil
+}
+
+func network(v string) (string, error) {
+	if v == "" {
+		return "", errors.New("needs a network: bridge, host, none or the name of one")
+	}
+	return v, nil
+}
+
+func memory(v string) (int64, error) {
+	n, err := units.RAMInBytes(v)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("%q is no size: give a number of bytes, or one with unit b, k, m or g", v)
+	}
+	return n, nil
+}
+
+func cpus(v string) (int64, error) {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n > 0) || n > math.MaxInt64/1e9 {
+		return 0, fmt.Errorf("%q is no number of CPUs", v)
+	}
+	return int64(n * 1e9), nil
+}
+
+func count(v string) (int64, error) {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("%q is no number of processes", v)
+	}
+	return n, nil
+}
+
+func user(v string) (*User, error) {
+	uidText, gidText, both := strings.Cut(v, ":")
+	uid, err := id(uidText)
+	if err != nil {
+		return nil, err
+	}
+	if !both {
+		return &User{UID: uid, GID: uid}, nil
+	}
+	gid, err := id(gidText)
+	if err != nil {
+		return nil, err
+	}
+	return &User{UID: uid, GID: gid}, nil
+}
+
+// id reads a numeric id. The harness is never root, and the two highest ids
+// mean "none" to the kernel.
+func id(v string) (uint32, error) {
+	n, err := strconv.ParseUint(v, 10, 32)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no numeric id", v)
+	case n == 0:
+		return 0, errors.New("the harness is never root: give an id above 0")
+	case n >= math.MaxUint32-1:
+		return 0, fmt.Errorf("%q is no id that a file can have", v)
+	}
+	return uint32(n), nil
+}
