@@ -1,0 +1,158 @@
+// Package host gathers what a launcher knows of its caller: who it is, where
+// its home and its project are, what its streams are connected to. All of it
+// is read here and passed on as data.
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Caller is who started the launcher.
+type Caller struct {
+	UID, GID uint32
+	// Name is the login name; empty if the system knows none.
+	Name string
+	// Home is the real path of the home directory.
+	Home string
+}
+
+// RefusedError is a directory that cannot be used, and why.
+type RefusedError struct {
+	// What is the directory's role: "home directory", "project directory".
+	What, Path, Reason string
+}
+
+func (e *RefusedError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s: %s", e.What, e.Reason)
+	}
+	return fmt.Sprintf("%s %q: %s", e.What, e.Path, e.Reason)
+}
+
+// FindCaller returns the caller. Its home is $HOME, as every program that the
+// caller runs sees it. An error is a *RefusedError.
+func FindCaller(getenv func(string) string) (*Caller, error) {
+	home, err := findHome(getenv("HOME"))
+	if err != nil {
+		return nil, err
+	}
+	c := &Caller{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Home: home}
+	if u, err := user.Current(); err == nil {
+		c.Name = u.Username
+	}
+	return c, nil
+}
+
+func findHome(home string) (string, error) {
+	refuse := func(reason string) (string, error) {
+		return "", &RefusedError{"home directory", home, reason}
+	}
+	switch {
+	case home == "":
+		return refuse("HOME is not set: set it to your home directory")
+	case !filepath.IsAbs(home):
+		return refuse("HOME is not an absolute path: set it to your home directory")
+	}
+	realPath, err := filepath.EvalSymlinks(home)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("HOME does not exist: create it or set HOME to your home directory")
+	case err != nil:
+		return refuse(cause(err))
+	}
+	if info, err := os.Stat(realPath); err != nil || !info.IsDir() {
+		return refuse("HOME is not a directory: set it to your home directory")
+	}
+	return realPath, nil
+}
+
+// Project returns the real path of the project directory that a caller named:
+// relative to the working directory, or below home behind a tilde. An error
+// is a *RefusedError.
+func Project(named string, home string) (string, error) {
+	switch {
+	case named == "":
+		named = "."
+	case named == "~":
+		named = home
+	case strings.HasPrefix(named, "~/"):
+		named = filepath.Join(home, named[2:])
+	}
+	refuse := func(reason string) (string, error) {
+		return "", &RefusedError{"project directory", named, reason}
+	}
+	abs, err := filepath.Abs(named)
+	if err != nil {
+		return refuse("the current directory no longer exists: change to one that does")
+	}
+	dir, err := filepath.EvalSymlinks(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("it does not exist: create it first")
+	case err != nil:
+		return refuse(cause(err))
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return refuse(cause(err))
+	case !info.IsDir():
+		return refuse("it is not a directory")
+	}
+	if d, err := os.Open(dir); err != nil {
+		return refuse("it cannot be read: " + cause(err))
+	} else {
+		d.Close()
+	}
+	if reason := tooWide(dir, home); reason != "" {
+		return refuse(reason)
+	}
+	return dir, nil
+}
+
+// tooWide says why a directory is no project: because the box would get the
+// home directory with all its secrets, or because it would hide the box's own
+// system.
+func tooWide(dir, home string) string {
+	switch {
+	case dir == home:
+		return "it is your home directory, which holds your keys: start in a project below it"
+	case Within(home, dir):
+		return fmt.Sprintf("it contains your home directory %s, which holds your keys: start in a project below it", home)
+	case dir == "/tmp" || dir == "/private/tmp":
+		return "it holds the sockets of other programs: start in a directory below it"
+	}
+	for _, whole := range []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/etc"} {
+		if dir == whole || Within(dir, whole) {
+			return "it is part of the system: start in a directory that holds a project"
+		}
+	}
+	for _, top := range []string{"/bin", "/boot", "/home", "/lib", "/lib64", "/opt", "/root", "/sbin", "/srv", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/local/libexec", "/usr/sbin", "/usr/share", "/var", "/var/lib"} {
+		if dir == top {
+			return "it would hide a part of the box's own system: start in a directory that holds a project"
+		}
+	}
+	return ""
+}
+
+// Within reports whether path lies below dir, both clean and absolute.
+func Within(path, dir string) bool {
+	return path != dir && strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// cause returns the reason of a file system error without the path, which
+// its reader already has.
+func cause(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,133 @@
+package state
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, home string) *Dir {
+	t.Helper()
+	d, err := Open(home, ".claude-box/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func TestRoundTrip(t *testing.T) {
+	home := t.TempDir()
+	d := open(t, home)
+	if _, err := d.ReadFile("x.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: got %v, want fs.ErrNotExist", err)
+	}
+	for _, content := range []string{"one", "two"} {
+		if err := d.WriteFile("x.json", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.ReadFile("x.json"); err != nil || string(got) != content {
+			t.Errorf("got %q, %v, want %q", got, err, content)
+		}
+	}
+	for path, want := range map[string]fs.FileMode{".claude-box": 0o700 | fs.ModeDir, ".claude-box/state": 0o700 | fs.ModeDir, ".claude-box/state/x.json": 0o600} {
+		if info, err := os.Stat(filepath.Join(home, path)); err != nil || info.Mode() != want {
+			t.Errorf("%s: got %v, %v, want mode %v", path, info, err, want)
+		}
+	}
+}
+
+// The box owns the directory's content, so each of these is an attempt to
+// make the launcher read or write elsewhere, or wait.
+func TestHostileContent(t *testing.T) {
+	home := t.TempDir()
+	d := open(t, home)
+	secret := filepath.Join(home, "secret")
+	dir := filepath.Join(home, ".claude-box/state")
+	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	must(t, os.Symlink(secret, filepath.Join(dir, "abs")))
+	must(t, os.Symlink("../../secret", filepath.Join(dir, "rel")))
+	must(t, os.Symlink(home, filepath.Join(dir, "sub")))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
+	for _, name := range []string{"abs", "rel", "sub/secret", "fifo", "dir"} {
+		if got, err := d.ReadFile(name); err == nil {
+			t.Errorf("%s: read %q, want an error", name, got)
+		}
+	}
+	must(t, os.Symlink(secret, filepath.Join(dir, "a.new")))
+	must(t, d.WriteFile("a", []byte("mine")))
+	must(t, d.WriteFile("abs", []byte("mine")))
+	if got, err := os.ReadFile(secret); err != nil || string(got) != "secret" {
+		t.Errorf("a file outside became %q, %v", got, err)
+	}
+	if got, err := d.ReadFile("abs"); err != nil || string(got) != "mine" {
+		t.Errorf("got %q, %v, want the link replaced", got, err)
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(home string) error
+		want    string
+	}{
+		{"link", func(h string) error { return os.Symlink(h, filepath.Join(h, ".claude-box")) }, "symbolic link"},
+		{"file", func(h string) error { return os.WriteFile(filepath.Join(h, ".claude-box"), nil, 0o600) }, "is not a directory"},
+		{"no home", os.Remove, "cannot be made"},
+	}
+	for _, tt := range tests {
+		home := filepath.Join(t.TempDir(), "home")
+		must(t, os.Mkdir(home, 0o700))
+		must(t, tt.prepare(home))
+		_, err := Open(home, ".claude-box/state")
+		var unusable *UnusableError
+		if !errors.As(err, &unusable) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestAnothersDirectory(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	home := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(home, ".claude-box"), 0o700))
+	must(t, os.Chown(filepath.Join(home, ".claude-box"), 12345, 12345))
+	if _, err := Open(home, ".claude-box/state"); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
+		t.Errorf("got %v, want it refused", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	home := t.TempDir()
+	d := open(t, home)
+	second := make(chan error)
+	go func() {
+		d, err := Open(home, ".claude-box/state")
+		if err == nil {
+			err = d.Close()
+		}
+		second <- err
+	}()
+	select {
+	case err := <-second:
+		t.Fatalf("opened twice at once: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	must(t, d.Close())
+	must(t, <-second)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
