@@ -1,0 +1,127 @@
+// Package engine talks to a Docker engine. It and its sub-package buildkit are
+// the only ones that import Docker's modules, and none of Docker's types are in
+// their API.
+//
+// Every method names, in its doc comment, the API calls it makes; each is
+// reported to Options.Trace, so the cost of a launch can be counted.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
+)
+
+// MinAPIVersion is the oldest engine API that is spoken: Docker 20.10.
+const MinAPIVersion = "1.41"
+
+// Options says which engine to open.
+type Options struct {
+	// Getenv looks up the caller's environment. It must not be nil.
+	Getenv func(string) string
+	// Home is the caller's home directory, where .docker is looked for when
+	// DOCKER_CONFIG is not set. Empty means that there is none.
+	Home string
+	// Trace, if not nil, is told of every API call when it has ended: its name,
+	// how long it took until the engine answered, and the error. It may be
+	// called by several goroutines at once.
+	Trace func(call string, d time.Duration, err error)
+}
+
+// Client is a connection to one engine. Its methods may be called by several
+// goroutines at once.
+type Client struct {
+	api      *client.Client
+	endpoint Endpoint
+	trace    func(string, time.Duration, error)
+
+	mu         sync.Mutex
+	negotiated bool
+}
+
+// Open resolves the endpoint as the docker command does and prepares a client
+// for it. It reads configuration files but makes no network call: an engine
+// that does not answer is found out by the first method. The error is an
+// *EndpointError.
+func Open(_ context.Context, opts Options) (*Client, error) {
+	ep, err := Resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	clientOpts, err := ep.clientOptions()
+	if err != nil {
+		return nil, &EndpointError{Source: ep.Source, Value: ep.Host, Err: err}
+	}
+	if v := opts.Getenv("DOCKER_API_VERSION"); v != "" {
+		clientOpts = append(clientOpts, client.WithVersion(v))
+	}
+	api, err := client.NewClientWithOpts(clientOpts...)
+	if err != nil {
+		return nil, &EndpointError{Source: ep.Source, Value: ep.Host, Err: err}
+	}
+	return &Client{api: api, endpoint: ep, trace: opts.Trace}, nil
+}
+
+// Endpoint returns where the engine is.
+func (c *Client) Endpoint() Endpoint { return c.endpoint }
+
+// Close drops idle connections. Attachments in use are not closed.
+func (c *Client) Close() error { return c.api.Close() }
+
+// ready settles the API version before the first call (Ping). A failed attempt
+// is repeated by the next call.
+func (c *Client) ready(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.negotiated {
+		return nil
+	}
+	start := time.Now()
+	ping, err := c.api.Ping(ctx)
+	c.report("Ping", start, err)
+	if err != nil {
+		return c.wrap("ping", err)
+	}
+	c.api.NegotiateAPIVersionPing(ping)
+	if v := c.api.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
+		return &VersionError{Endpoint: c.endpoint.Host, Version: v, Required: MinAPIVersion}
+	}
+	c.negotiated = true
+	return nil
+}
+
+// call runs one API call: negotiated first, traced, its error typed.
+func (c *Client) call(ctx context.Context, name string, f func() error) error {
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	start := time.Now()
+	err := f()
+	c.report(name, start, err)
+	return c.wrap(name, err)
+}
+
+func (c *Client) report(name string, start time.Time, err error) {
+	if c.trace != nil {
+		c.trace(name, time.Since(start), err)
+	}
+}
+
+// Hijack opens a stream to the engine that speaks protocol proto after an
+// HTTP upgrade of a POST to path (Hijack PATH). BuildKit is reached by it.
+func (c *Client) Hijack(ctx context.Context, path, proto string, header map[string][]string) (net.Conn, error) {
+	var conn net.Conn
+	err := c.call(ctx, "Hijack "+path, func() (err error) {
+		conn, err = c.api.DialHijack(ctx, path, proto, header)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s on the engine: %w", path, err)
+	}
+	return conn, nil
+}

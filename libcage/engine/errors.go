@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+)
+
+// What a *ResponseError is, for errors.Is.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrConflict = errors.New("conflict")
+	ErrInvalid  = errors.New("invalid argument")
+	ErrDenied   = errors.New("permission denied")
+)
+
+// EndpointError is a setting that names no usable engine.
+type EndpointError struct {
+	// Source is the variable or file with the setting.
+	Source string
+	// Value is the host or the context that it names.
+	Value string
+	Err   error
+}
+
+func (e *EndpointError) Error() string {
+	return fmt.Sprintf("engine endpoint %q of %s: %v", e.Value, e.Source, e.Err)
+}
+
+func (e *EndpointError) Unwrap() error { return e.Err }
+
+// UnreachableError is an engine that does not answer, or that went away while
+// a call was waiting for it.
+type UnreachableError struct {
+	Endpoint string
+	Err      error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no engine answers at %s: %v", e.Endpoint, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// VersionError is an engine that is too old.
+type VersionError struct {
+	Endpoint string
+	// Version is the newest API that the engine speaks.
+	Version string
+	// Required is the oldest one that is spoken here.
+	Required string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the engine at %s speaks API %s, at least %s (Docker 20.10) is needed", e.Endpoint, e.Version, e.Required)
+}
+
+// ResponseError is a request that the engine refused. It matches one of
+// ErrNotFound, ErrConflict, ErrInvalid and ErrDenied if the engine said so.
+type ResponseError struct {
+	// Call is the API call, as in Options.Trace.
+	Call string
+	// Message is the engine's own text.
+	Message string
+	kind    error
+	cause   error
+}
+
+func (e *ResponseError) Error() string {
+	return fmt.Sprintf("%s: %s", e.Call, e.Message)
+}
+
+// Is reports whether the engine gave target as the kind of the failure.
+func (e *ResponseError) Is(target error) bool { return e.kind != nil && target == e.kind }
+
+func (e *ResponseError) Unwrap() error { return e.cause }
+
+// NoSpace reports whether err says that a disk is full, be it the engine's or
+// the caller's.
+func NoSpace(err error) bool {
+	return err != nil && SaysNoSpace(err.Error())
+}
+
+// SaysNoSpace reports whether a text of the engine says that a disk is full.
+func SaysNoSpace(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "no space left on device") || strings.Contains(text, "disk quota exceeded")
+}
+
+// wrap gives an error of the API client its type. Cancellation stays what it
+// is.
+func (c *Client) wrap(call string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case isConnectionError(err):
+		return &UnreachableError{Endpoint: c.endpoint.Host, Err: err}
+	}
+	return &ResponseError{Call: call, Message: daemonText(err), kind: kindOf(err), cause: err}
+}
+
+func isConnectionError(err error) bool {
+	var netErr net.Error
+	return client.IsErrConnectionFailed(err) ||
+		errors.As(err, &netErr) ||
+		errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed)
+}
+
+func kindOf(err error) error {
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return ErrNotFound
+	case cerrdefs.IsConflict(err):
+		return ErrConflict
+	case cerrdefs.IsInvalidArgument(err):
+		return ErrInvalid
+	case cerrdefs.IsPermissionDenied(err), cerrdefs.IsUnauthorized(err):
+		return ErrDenied
+	}
+	return nil
+}
+
+// daemonText drops what the API client puts before the engine's own words.
+func daemonText(err error) string {
+	return strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+}

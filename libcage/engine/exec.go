@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+)
+
+// ExecSpec is a command to run in a running container.
+type ExecSpec struct {
+	Argv []string
+	// User is UID[:GID] or a name; empty is the image's user.
+	User string
+	// Env is added to the container's, as NAME=value.
+	Env []string
+	// WorkDir is the directory; empty is the image's.
+	WorkDir string
+	TTY     bool
+	// Stdin keeps standard input open; otherwise the command reads end of file.
+	Stdin bool
+}
+
+// Exec is a command that was started in a container.
+type Exec struct {
+	*Attachment
+	ID     string
+	client *Client
+}
+
+// Exec starts a command in a running container and attaches to it
+// (ContainerExecCreate, ContainerExecAttach).
+func (c *Client) Exec(ctx context.Context, id string, spec ExecSpec) (*Exec, error) {
+	options := container.ExecOptions{
+		Cmd:          spec.Argv,
+		User:         spec.User,
+		Env:          spec.Env,
+		WorkingDir:   spec.WorkDir,
+		Tty:          spec.TTY,
+		AttachStdin:  spec.Stdin,
+		AttachStdout: true,
+		AttachStderr: true,
+		DetachKeys:   noDetachKeys,
+	}
+	var created container.ExecCreateResponse
+	err := c.call(ctx, "ContainerExecCreate", func() (err error) {
+		created, err = c.api.ContainerExecCreate(ctx, id, options)
+		return err
+	})
+	if err != nil {
+		return nil, launchError("exec", err)
+	}
+	var response types.HijackedResponse
+	err = c.call(ctx, "ContainerExecAttach", func() (err error) {
+		response, err = c.api.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{Tty: spec.TTY})
+		return err
+	})
+	if err != nil {
+		return nil, launchError("exec", err)
+	}
+	return &Exec{Attachment: c.attachment(response, spec.TTY), ID: created.ID, client: c}, nil
+}
+
+// ExitStatus returns the command's status once its output has ended
+// (ContainerExecInspect). It is an error to ask while the command runs.
+func (e *Exec) ExitStatus(ctx context.Context) (int, error) {
+	var state container.ExecInspect
+	err := e.client.call(ctx, "ContainerExecInspect", func() (err error) {
+		state, err = e.client.api.ContainerExecInspect(ctx, e.ID)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if state.Running {
+		return 0, fmt.Errorf("exec %s is still running", e.ID)
+	}
+	return state.ExitCode, nil
+}
+
+// Resize sets the size of the command's terminal (ContainerExecResize).
+func (e *Exec) Resize(ctx context.Context, rows, columns uint) error {
+	return e.client.call(ctx, "ContainerExecResize", func() error {
+		return e.client.api.ContainerExecResize(ctx, e.ID, container.ResizeOptions{Height: rows, Width: columns})
+	})
+}
