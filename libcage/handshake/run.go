@@ -49,7 +49,8 @@ type Run struct {
 	// Argv is the harness's command; the program is looked up on the PATH of
 	// Env. Any bytes but NUL.
 	Argv []string
-	// Env is the harness's whole environment, NAME=value. Any bytes but NUL.
+	// Env is added to the image's environment and wins over it, NAME=value.
+	// Any bytes but NUL.
 	Env []string
 	// Dir is the directory that the harness starts in.
 	Dir string
@@ -74,7 +75,8 @@ const (
 )
 
 // File is a file that cage-init writes into the box: below /run/agent-cage,
-// which is memory, or below the harness's home.
+// which is memory and the place for secrets, or below the harness's home,
+// which is the container's own layer and where only Harness can be its owner.
 type File struct {
 	Path string
 	// Mode are the permission bits.
@@ -114,6 +116,9 @@ type wireFile struct {
 func WriteRun(w io.Writer, r *Run) error {
 	if !validNonce(r.Nonce) {
 		return &FrameError{Reason: "the nonce is not 32 hexadecimal digits"}
+	}
+	if r.bytes() > MaxRun { // spares the encoding of what cannot fit
+		return ErrTooLarge
 	}
 	body, err := marshalASCII(r.wire())
 	if err != nil {
@@ -174,6 +179,20 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return buf.Bytes(), nil
+}
+
+// bytes is a lower bound of the frame's size.
+func (r *Run) bytes() int {
+	n := len(r.CABundle)
+	for _, list := range [][]string{r.Argv, r.Env} {
+		for _, s := range list {
+			n += len(s)
+		}
+	}
+	for _, f := range r.Files {
+		n += len(f.Content)
+	}
+	return n
 }
 
 func (r *Run) wire() *wireRun {

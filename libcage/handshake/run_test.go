@@ -91,7 +91,7 @@ func TestReadRunRejects(t *testing.T) {
 
 func TestWriteRunBounds(t *testing.T) {
 	r := sampleRun()
-	r.CABundle = strings.Repeat("x", MaxRun)
+	r.CABundle = strings.Repeat("x", MaxRun+1)
 	if err := WriteRun(io.Discard, r); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
 	}
