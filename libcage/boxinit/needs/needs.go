@@ -1,0 +1,32 @@
+// Package needs says what cage-init must be given for it to do its work: the
+// part of it that a launcher plans with, on any system.
+package needs
+
+import "github.com/agent-cage/agent-cage/libcage/plan"
+
+// Paths in every box.
+const (
+	// BinaryDir holds cage-init in the image.
+	BinaryDir = "/usr/local/libexec/agent-cage"
+	// RunDir is memory of the box, owned by its root, mode 0755. Secrets go
+	// there and nowhere else.
+	RunDir = "/run/agent-cage"
+)
+
+// Capabilities returns the capabilities of cage-init, the fewest with which it
+// works; the harness has none of them.
+func Capabilities(u plan.User) []plan.Capability {
+	caps := []plan.Capability{
+		{Name: "CHOWN", Reason: "to give the harness its home and its terminal"},
+		{Name: "SETGID", Reason: "to map groups into the harness's user namespace and to become its group"},
+		{Name: "SETUID", Reason: "to map users into the harness's user namespace and to become its user"},
+		{Name: "SETFCAP", Reason: "to map id 0 into the harness's user namespace"},
+	}
+	if u.Idmapped() {
+		caps = append(caps,
+			plan.Capability{Name: "SYS_ADMIN", Reason: "to show the caller's files with another owner (idmapped mounts); dropped before the harness starts"},
+			plan.Capability{Name: "SETPCAP", Reason: "to drop SYS_ADMIN for good, with this one"},
+		)
+	}
+	return caps
+}

@@ -1,0 +1,35 @@
+package needs
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
+
+func TestCapabilities(t *testing.T) {
+	plain := plan.User{UID: 1000, GID: 1000, HostUID: 1000, HostGID: 1000}
+	root := plan.User{UID: 1000, GID: 1000}
+	tests := []struct {
+		name string
+		user plan.User
+		want []string
+	}{
+		{"same ids", plain, []string{"CHOWN", "SETGID", "SETUID", "SETFCAP"}},
+		{"a host root", root, []string{"CHOWN", "SETGID", "SETUID", "SETFCAP", "SYS_ADMIN", "SETPCAP"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, c := range Capabilities(tt.user) {
+				if c.Reason == "" {
+					t.Errorf("%s has no reason", c.Name)
+				}
+				got = append(got, c.Name)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
