@@ -15,6 +15,8 @@ type End struct {
 	OOMKilled bool
 	// Stopped says that the launcher itself ended the box.
 	Stopped bool
+	// Interrupted is the signal that ended the box before the harness ran.
+	Interrupted error
 	// TimedOut says that the launcher's own time limit passed.
 	TimedOut bool
 	// Lost is why the engine could no longer be asked.
@@ -38,6 +40,8 @@ func faultOf(e End) *Fault {
 		return e.Said
 	case e.TimedOut:
 		return Faultf(Timeout, "the time limit passed and the box was stopped")
+	case e.Interrupted != nil && !e.Started:
+		return &Fault{Kind: EngineStartFailed, Err: e.Interrupted}
 	case !e.Exited && e.Started:
 		return lost(EngineLost, "the engine was lost while the harness ran: see its log, then start again", e.Lost)
 	case !e.Exited:

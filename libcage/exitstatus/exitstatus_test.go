@@ -35,6 +35,8 @@ func TestDecide(t *testing.T) {
 		{"entry point ended early", End{Exited: true, Status: 0}, 126, EngineStartFailed},
 		{"entry point ended early with 127", End{Exited: true, Status: 127}, 126, EngineStartFailed},
 		{"out of memory before the harness", End{Exited: true, Status: 137, OOMKilled: true}, 126, EngineStartFailed},
+		{"interrupted before the harness", End{Exited: true, Status: 137, Stopped: true, Interrupted: gone}, 126, EngineStartFailed},
+		{"interrupted as the harness started", End{Started: true, Exited: true, Status: 137, Stopped: true, Interrupted: gone}, 137, ""},
 		{"engine lost at start", End{Lost: gone}, 126, EngineStartFailed},
 		{"engine lost while running", End{Started: true, Lost: gone}, 126, EngineLost},
 	}

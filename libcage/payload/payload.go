@@ -3,9 +3,7 @@
 // its own.
 package payload
 
-import (
-	"github.com/agent-cage/agent-cage/images"
-)
+import "io/fs"
 
 // Payload is one harness.
 type Payload struct {
@@ -16,7 +14,7 @@ type Payload struct {
 	// Title names the harness for people: "Claude Code".
 	Title string
 	// Image is the harness's image, built from cage-base.
-	Image images.Image
+	Image Image
 	// Command is what the harness is started as, before the caller's
 	// arguments.
 	Command []string
@@ -29,6 +27,20 @@ type Payload struct {
 	State State
 	// DirArgument lets the first argument name the project directory.
 	DirArgument bool
+}
+
+// Image is what a harness's image is built from.
+type Image struct {
+	// Name is the image's reference, without a tag.
+	Name string
+	// Version is that of the harness in it.
+	Version string
+	// Files is the build context, with a Dockerfile that starts from the
+	// build argument BASE.
+	Files fs.FS
+	// Args are the build arguments for an architecture, by Go's name; nil for
+	// none.
+	Args func(arch string) (map[string]string, error)
 }
 
 // State is a harness's state directory.

@@ -1,0 +1,5 @@
+package needs
+
+// Lifeline is the command that a launcher runs in the box, as its root, and
+// whose standard input it holds: the box ends when that does.
+func Lifeline() []string { return []string{BinaryDir + "/cage-init", "lifeline"} }

@@ -1,0 +1,207 @@
+// Package planner decides a run: from what the caller asked for and what is
+// known of the host and the engine it makes the plan. It is pure; whatever it
+// needs from outside is in its Input.
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+	"github.com/agent-cage/agent-cage/libcage/face"
+	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/lifecycle"
+	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/plan"
+	"github.com/agent-cage/agent-cage/libcage/posture"
+)
+
+// Input is all that a plan is made of.
+type Input struct {
+	Payload  *payload.Payload
+	Options  *face.Options
+	Caller   *host.Caller
+	Project  string
+	Terminal plan.Terminal
+	// Environ is the caller's environment, NAME=value.
+	Environ []string
+	// ExtraMounts are those of the options, their sources resolved.
+	ExtraMounts []face.Mount
+	Engine      Engine
+	// Random makes the box's name unique.
+	Random string
+}
+
+// Engine is what the plan must know of the engine.
+type Engine struct {
+	// AppArmor says that the engine confines containers with it.
+	AppArmor bool
+}
+
+// Decision is a plan and the values that go with its names.
+type Decision struct {
+	Plan *plan.Plan
+	// Env is the harness's environment, NAME=value. It may hold secrets.
+	Env []string
+}
+
+// Decide makes the plan of a run. An error is an *exitstatus.Fault.
+func Decide(in Input) (*Decision, error) {
+	if in.Options.Exec && len(in.Options.Args) == 0 {
+		return nil, exitstatus.Faultf(exitstatus.Usage, "--exec needs a command: --exec -- COMMAND [ARGUMENTS]")
+	}
+	p := &plan.Plan{
+		Label:    in.Payload.Label,
+		Name:     in.Options.Name,
+		Hostname: in.Payload.Label,
+		Image:    plan.Image{Ref: in.Payload.Image.Name, Reason: "the image of " + in.Payload.Title},
+		Project:  plan.Project{Dir: in.Project, WorkDir: in.Project, Reason: projectReason(in.Options.Dir)},
+		User:     decideUser(in.Caller, in.Options.User),
+		Labels:   lifecycle.BoxLabels(in.Payload.Label, in.Project),
+		Network:  plan.Network{Mode: in.Options.Network},
+		Limits:   in.Options.Limits,
+		Terminal: in.Terminal,
+		Command:  command(in.Payload, in.Options),
+		Tmpfs:    []plan.Tmpfs{{Target: needs.RunDir, Mode: 0o755, Reason: "what travels with the handshake, never on a disk"}},
+	}
+	if p.Name == "" {
+		p.Name = lifecycle.Name(in.Payload.Label, in.Project, in.Random)
+	}
+	if p.Network.Mode != "" {
+		p.Network.Reason = "--network"
+	}
+	var err error
+	if p.Posture, err = posture.Resolve(in.Options.Engine); err != nil {
+		return nil, err
+	}
+	if p.Mounts, err = decideMounts(in, p.User); err != nil {
+		return nil, err
+	}
+	p.Security = security(p.User, in.Engine)
+	env, names := decideEnv(in, p.User)
+	p.Env = names
+	return &Decision{Plan: p, Env: env}, nil
+}
+
+func projectReason(dir string) string {
+	if dir == "" {
+		return "the current directory"
+	}
+	return "the directory argument"
+}
+
+// agentID is the harness's id in the box where the caller's own will not do.
+const agentID = 1000
+
+// decideUser keeps the caller's ids, so that files have the same owner on
+// both sides. Root's files are shown as an ordinary user's instead: a process
+// with kernel uid 0 can write to /proc what reaches the host, whatever
+// capabilities it lacks.
+func decideUser(c *host.Caller, asked *face.User) plan.User {
+	u := plan.User{Name: cmp.Or(c.Name, "agent"), Home: c.Home, HostUID: c.UID, HostGID: c.GID}
+	switch {
+	case asked != nil:
+		u.UID, u.GID, u.HostUID, u.HostGID = asked.UID, asked.GID, asked.UID, asked.GID
+		u.Reason = "--user"
+	case c.UID == 0:
+		u.UID, u.GID = agentID, agentID
+		u.Name = "agent"
+		u.Reason = "the harness is never root: files of root are shown as its own by idmapped mounts"
+	default:
+		u.UID, u.GID = c.UID, c.GID
+		u.Reason = "the caller's own ids, so files have the same owner on both sides"
+		if c.GID == 0 {
+			u.GID = agentID
+			u.Reason = "the caller's own uid; files of root's group are shown as its own by idmapped mounts"
+		}
+	}
+	return u
+}
+
+func command(p *payload.Payload, o *face.Options) plan.Command {
+	if o.Exec {
+		return plan.Command{Argv: o.Args, Reason: "--exec: the arguments are the command"}
+	}
+	return plan.Command{
+		Argv:   slices.Concat(p.Command, o.Args),
+		Reason: p.Title + " with the caller's arguments",
+	}
+}
+
+func security(u plan.User, e Engine) plan.Security {
+	s := plan.Security{
+		CapAdd:      needs.Capabilities(u),
+		Seccomp:     posture.Seccomp(),
+		SeccompName: posture.SeccompName,
+	}
+	if e.AppArmor {
+		s.AppArmor = "unconfined"
+		s.AppArmorReason = "the engine's default profile denies every mount, also those that cage-init and bubblewrap make"
+	}
+	return s
+}
+
+func decideMounts(in Input, u plan.User) ([]plan.Mount, error) {
+	mounts := []plan.Mount{
+		{Source: in.Project, Target: in.Project, Reason: "the project, at its own path"},
+		{
+			Source: filepath.Join(in.Caller.Home, in.Payload.State.Host),
+			Target: filepath.Join(u.Home, in.Payload.State.Box),
+			Reason: "the harness's login and sessions",
+		},
+	}
+	for _, m := range in.ExtraMounts {
+		mounts = append(mounts, plan.Mount{
+			Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly,
+			Reason: in.Payload.Prefix + "_EXTRA_MOUNTS",
+		})
+	}
+	taken := map[string]string{}
+	for i := range mounts {
+		m := &mounts[i]
+		m.Idmap = u.Idmapped()
+		if reason := reserved(m.Target); reason != "" {
+			return nil, exitstatus.Faultf(exitstatus.Usage, "mount target %q: %s", m.Target, reason)
+		}
+		if other, ok := taken[m.Target]; ok {
+			return nil, exitstatus.Faultf(exitstatus.Usage, "mount target %q is taken twice: by %s and by %s", m.Target, other, m.Reason)
+		}
+		taken[m.Target] = m.Reason
+	}
+	return mounts, nil
+}
+
+// reserved says why a target cannot be mounted over.
+func reserved(target string) string {
+	if target == "/" {
+		return "it is the box's root"
+	}
+	for _, dir := range []string{"/proc", "/sys", "/dev", needs.RunDir, needs.BinaryDir} {
+		if target == dir || host.Within(target, dir) || host.Within(dir, target) {
+			return fmt.Sprintf("the box needs its own %s", dir)
+		}
+	}
+	return ""
+}
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// session is what the payload may know.
+func (in Input) session(u plan.User) payload.Session {
+	return payload.Session{Project: in.Project, Home: u.Home, Getenv: in.getenv}
+}
+
+func (in Input) getenv(name string) string {
+	for _, pair := range slices.Backward(in.Environ) {
+		if n, v, ok := strings.Cut(pair, "="); ok && n == name {
+			return v
+		}
+	}
+	return ""
+}

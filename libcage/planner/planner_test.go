@@ -1,0 +1,190 @@
+package planner
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+	"github.com/agent-cage/agent-cage/libcage/face"
+	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
+
+func input(change func(*Input)) Input {
+	in := Input{
+		Payload: &payload.Payload{
+			Label: "toy-box", Prefix: "TOY_BOX", Title: "Toy",
+			Image:   payload.Image{Name: "toy-box"},
+			Command: []string{"toy", "--loose"},
+			Forward: []string{"TOY_KEY"},
+			State:   payload.State{Host: ".toy-box/state", Box: ".toy"},
+			Env: func(s payload.Session) map[string]string {
+				return map[string]string{"TOY_HOME": s.Home + "/.toy", "LANG": "toy"}
+			},
+		},
+		Options: &face.Options{Engine: plan.None, Args: []string{"-p", "hi"}},
+		Caller:  &host.Caller{UID: 501, GID: 20, Name: "ann", Home: "/home/ann"},
+		Project: "/home/ann/src/app",
+		Random:  "r",
+	}
+	if change != nil {
+		change(&in)
+	}
+	return in
+}
+
+func decide(t *testing.T, change func(*Input)) *Decision {
+	t.Helper()
+	d, err := Decide(input(change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestUser(t *testing.T) {
+	tests := []struct {
+		name     string
+		caller   host.Caller
+		asked    *face.User
+		uid, gid uint32
+		hostUID  uint32
+		idmapped bool
+		admin    bool
+	}{
+		{"ordinary", host.Caller{UID: 1000, GID: 1000}, nil, 1000, 1000, 1000, false, false},
+		{"of a Mac", host.Caller{UID: 501, GID: 20}, nil, 501, 20, 501, false, false},
+		{"high", host.Caller{UID: 60000, GID: 60000}, nil, 60000, 60000, 60000, false, false},
+		{"nobody", host.Caller{UID: 65534, GID: 65534}, nil, 65534, 65534, 65534, false, false},
+		{"root", host.Caller{UID: 0, GID: 0}, nil, 1000, 1000, 0, true, true},
+		{"in root's group", host.Caller{UID: 7, GID: 0}, nil, 7, 1000, 7, true, true},
+		{"root as another", host.Caller{UID: 0, GID: 0}, &face.User{UID: 33, GID: 34}, 33, 34, 33, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.caller.Home, tt.caller.Name = "/home/ann", "ann"
+			p := decide(t, func(in *Input) { in.Caller, in.Options.User = &tt.caller, tt.asked }).Plan
+			if u := p.User; u.UID != tt.uid || u.GID != tt.gid || u.HostUID != tt.hostUID || u.Idmapped() != tt.idmapped || u.Reason == "" {
+				t.Errorf("got %+v", u)
+			}
+			for _, m := range p.Mounts {
+				if m.Idmap != tt.idmapped {
+					t.Errorf("mount %s: idmapped is %t, want %t", m.Target, m.Idmap, tt.idmapped)
+				}
+			}
+			admin := slices.ContainsFunc(p.Security.CapAdd, func(c plan.Capability) bool { return c.Name == "SYS_ADMIN" })
+			if admin != tt.admin {
+				t.Errorf("SYS_ADMIN is %t, want %t", admin, tt.admin)
+			}
+		})
+	}
+}
+
+// Whatever is asked for, the harness is never root, in user or in group.
+func TestNeverRoot(t *testing.T) {
+	for _, c := range []host.Caller{{}, {UID: 5}, {GID: 5}} {
+		u := decide(t, func(in *Input) { c.Home = "/root"; in.Caller = &c }).Plan.User
+		if u.UID == 0 || u.GID == 0 {
+			t.Errorf("%+v becomes %+v", c, u)
+		}
+	}
+}
+
+func TestMounts(t *testing.T) {
+	p := decide(t, func(in *Input) {
+		in.ExtraMounts = []face.Mount{{Source: "/data, with: all", Target: "/data", ReadOnly: true}}
+	}).Plan
+	want := []plan.Mount{
+		{Source: "/home/ann/src/app", Target: "/home/ann/src/app"},
+		{Source: "/home/ann/.toy-box/state", Target: "/home/ann/.toy"},
+		{Source: "/data, with: all", Target: "/data", ReadOnly: true},
+	}
+	for i, m := range p.Mounts {
+		if m.Reason == "" {
+			t.Errorf("%s has no reason", m.Target)
+		}
+		m.Reason = ""
+		if m != want[i] {
+			t.Errorf("got %+v, want %+v", m, want[i])
+		}
+	}
+}
+
+func TestMountsRefused(t *testing.T) {
+	for target, want := range map[string]string{
+		"/":                  "the box's root",
+		"/proc":              "its own /proc",
+		"/proc/sys":          "its own /proc",
+		"/dev/shm":           "its own /dev",
+		"/run":               "its own /run/agent-cage",
+		"/run/agent-cage/x":  "its own /run/agent-cage",
+		"/usr/local/libexec": "its own /usr/local/libexec/agent-cage",
+		"/home/ann/src/app":  "taken twice",
+		"/home/ann/.toy":     "taken twice",
+	} {
+		_, err := Decide(input(func(in *Input) { in.ExtraMounts = []face.Mount{{Source: "/x", Target: target}} }))
+		var fault *exitstatus.Fault
+		if !errors.As(err, &fault) || fault.Kind != exitstatus.Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", target, err, want)
+		}
+	}
+}
+
+func TestEnv(t *testing.T) {
+	const secret = "s3cret"
+	d := decide(t, func(in *Input) {
+		in.Environ = []string{
+			"TOY_KEY=" + secret, "GH_TOKEN=" + secret, "TERM=xterm", "LC_ALL=de_DE.UTF-8", "https_proxy=http://p:3128",
+			"OTHER=no", "MINE=with=equals", "LD_PRELOAD=/evil.so", "HOME=/elsewhere", "PATH=/evil", "LC=no", "SSH_AUTH_SOCK=/s",
+		}
+		in.Options.ExtraVars = []string{"MINE", "UNSET"}
+	})
+	want := []string{
+		"GH_TOKEN=" + secret, "HOME=/home/ann", "LANG=toy", "LC_ALL=de_DE.UTF-8", "LOGNAME=ann", "MINE=with=equals",
+		"PATH=/home/ann/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SHELL=/bin/bash",
+		"TERM=xterm", "TOY_HOME=/home/ann/.toy", "TOY_KEY=" + secret, "USER=ann", "https_proxy=http://p:3128",
+	}
+	if !slices.Equal(d.Env, want) {
+		t.Errorf("got %q, want %q", d.Env, want)
+	}
+	for i, e := range d.Plan.Env {
+		if name, _, _ := strings.Cut(want[i], "="); e.Name != name || e.Reason == "" {
+			t.Errorf("got %+v, want %s with a reason", e, name)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	if got := decide(t, nil).Plan.Command.Argv; !slices.Equal(got, []string{"toy", "--loose", "-p", "hi"}) {
+		t.Errorf("got %q", got)
+	}
+	got := decide(t, func(in *Input) { in.Options.Exec, in.Options.Args = true, []string{"wc", "-c"} }).Plan.Command.Argv
+	if !slices.Equal(got, []string{"wc", "-c"}) {
+		t.Errorf("exec: got %q", got)
+	}
+	if _, err := Decide(input(func(in *Input) { in.Options.Exec, in.Options.Args = true, nil })); err == nil {
+		t.Error("--exec without a command is taken")
+	}
+}
+
+func TestSecurity(t *testing.T) {
+	s := decide(t, nil).Plan.Security
+	if s.Privileged || s.UnmaskProc || s.AppArmor != "" || !strings.Contains(s.Seccomp, "SCMP_ACT_ERRNO") {
+		t.Errorf("got %+v", s)
+	}
+	if s := decide(t, func(in *Input) { in.Engine.AppArmor = true }).Plan.Security; s.AppArmor != "unconfined" || s.AppArmorReason == "" {
+		t.Errorf("with AppArmor: got %+v", s)
+	}
+}
+
+func TestName(t *testing.T) {
+	if got := decide(t, nil).Plan.Name; got != "toy-box-app-r" {
+		t.Errorf("got %q", got)
+	}
+	if got := decide(t, func(in *Input) { in.Options.Name = "job" }).Plan.Name; got != "job" {
+		t.Errorf("got %q", got)
+	}
+}
