@@ -1,0 +1,42 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// lockPoll is how often a waiting builder looks again.
+const lockPoll = 200 * time.Millisecond
+
+// lockBuild takes the lock of one image on one engine and returns its release.
+// The kernel drops it with the process that holds it, so a dead builder blocks
+// nobody. waiting is called once if somebody else has it.
+func lockBuild(ctx context.Context, stateDir, engineID, ref string, waiting func()) (release func(), err error) {
+	dir := filepath.Join(stateDir, "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("directory of the build locks: %w", err)
+	}
+	key := sha256.Sum256([]byte(engineID + "\n" + ref))
+	lock := flock.New(filepath.Join(dir, "build-"+hex.EncodeToString(key[:8])+".lock"))
+	release = func() { _ = lock.Close() }
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		waiting()
+		_, err = lock.TryLockContext(ctx, lockPoll)
+	}
+	if err != nil {
+		release()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("build lock of %s: %w", ref, err)
+	}
+	return release, nil
+}
