@@ -58,6 +58,7 @@ func expandAny(value any, values map[string]string) any {
 func (t *Turn) expand(values map[string]string) Turn {
 	out := *t
 	out.Expect.Prompt = expandAll(t.Expect.Prompt, values)
+	out.Expect.Notice = expandAll(t.Expect.Notice, values)
 	out.Expect.Result = expandAll(t.Expect.Result, values)
 	out.Expect.NoResult = expandAll(t.Expect.NoResult, values)
 	out.Expect.System = expandAll(t.Expect.System, values)
@@ -78,7 +79,7 @@ func (t *Turn) variables() []string {
 		}
 	}
 	e := t.Expect
-	for _, text := range slices.Concat(e.Prompt, e.Result, e.NoResult, e.System) {
+	for _, text := range slices.Concat(e.Prompt, e.Notice, e.Result, e.NoResult, e.System) {
 		note(text)
 	}
 	for _, item := range t.Reply {

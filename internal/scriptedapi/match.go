@@ -28,12 +28,13 @@ func (e *Expect) check(r *request) string {
 		wanted     Strings
 	}{
 		{"prompt", r.prompt, e.Prompt},
+		{"notices", r.notice, e.Notice},
 		{"tool results", results, e.Result},
 		{"system prompt", r.system, e.System},
 	} {
 		for _, want := range c.wanted {
 			if !strings.Contains(c.text, want) {
-				return fmt.Sprintf("%s lack %q: %s", c.what, want, excerpt(c.text))
+				return fmt.Sprintf("%s without %q: %s", c.what, want, excerpt(c.text))
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func (t *Turn) checkCalls(r *request) string {
 
 // excerpt keeps a report readable.
 func excerpt(text string) string {
-	const limit = 600
+	const limit = 300
 	if len(text) > limit {
 		return fmt.Sprintf("%q and %d bytes more", text[:limit], len(text)-limit)
 	}

@@ -19,6 +19,11 @@ type messagesBody struct {
 		Role    string  `json:"role"`
 		Content content `json:"content"`
 	} `json:"messages"`
+	OutputConfig struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"output_config"`
 	Metadata struct {
 		UserID string `json:"user_id"`
 	} `json:"metadata"`
@@ -49,6 +54,7 @@ func parseMessages(header http.Header, data []byte) (*request, error) {
 	}
 	r.cwd = between(r.system, "Primary working directory: ", "\n")
 	r.key = messagesKey(header, &body, r.first)
+	r.schema = body.OutputConfig.Format.Schema
 	r.auxiliary = messagesAuxiliary(&body, r.prompt)
 	return r, nil
 }
@@ -64,14 +70,14 @@ func (r *request) addUserParts(parts content) {
 	}
 }
 
-// messagesKey tells conversations apart. A subagent has its parent's session,
-// so the first prompt belongs to the key.
+// messagesKey tells conversations apart. A subagent has its parent's session
+// and an id of its own. A client that sends no session is known by how its
+// conversation began.
 func messagesKey(header http.Header, body *messagesBody, first string) string {
-	session := header.Get("X-Claude-Code-Session-Id")
-	if session == "" {
-		session = body.Metadata.UserID
+	if session := header.Get("X-Claude-Code-Session-Id"); session != "" {
+		return session + "\x00" + header.Get("X-Claude-Code-Agent-Id")
 	}
-	return session + "\x00" + first
+	return body.Metadata.UserID + "\x00" + first
 }
 
 func messagesAuxiliary(body *messagesBody, prompt string) string {

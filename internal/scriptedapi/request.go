@@ -19,11 +19,13 @@ type request struct {
 	system    string
 	cwd       string
 	tools     []string
-	first     string   // the first prompt
-	answers   int      // assistant items so far
-	prompt    string   // the prompts since the last of them
-	results   []Result // the tool results since the last of them
-	auxiliary string   // why this is no turn of a conversation, or ""
+	first     string          // the first prompt
+	answers   int             // assistant items so far
+	prompt    string          // the prompts since the last of them
+	notice    string          // the client's own user text since then
+	results   []Result        // the tool results since the last of them
+	auxiliary string          // why this is no turn of a conversation, or ""
+	schema    json.RawMessage // JSON Schema that the answer must fit, if any
 }
 
 // Result is a tool result as the model was sent it.
@@ -57,6 +59,7 @@ func (r *request) resultText() string {
 // user messages, each piece between tags; such a piece is no prompt.
 func (r *request) addPrompt(text string) {
 	if isInjected(text) {
+		r.notice += text + "\n"
 		return
 	}
 	if r.first == "" {
@@ -71,7 +74,7 @@ func (r *request) addPrompt(text string) {
 // addAnswer notes an assistant item: what came before it is answered.
 func (r *request) addAnswer() {
 	r.answers++
-	r.prompt, r.results = "", nil
+	r.prompt, r.notice, r.results = "", "", nil
 }
 
 var injectedOpenings = []string{
@@ -99,6 +102,7 @@ type part struct {
 	Text      string  `json:"text"`
 	ToolUseID string  `json:"tool_use_id"`
 	IsError   bool    `json:"is_error"`
+	Encrypted string  `json:"encrypted_content"`
 	Content   content `json:"content"`
 }
 
@@ -121,6 +125,8 @@ func (c content) text() string {
 		switch {
 		case strings.HasSuffix(p.Type, "text"):
 			texts[i] = p.Text
+		case p.Encrypted != "":
+			texts[i] = p.Encrypted
 		default:
 			texts[i] = "[" + p.Type + "]"
 		}

@@ -7,12 +7,17 @@ import (
 )
 
 type responsesBody struct {
-	Model          string          `json:"model"`
-	Stream         bool            `json:"stream"`
-	Instructions   string          `json:"instructions"`
-	Input          []responsesItem `json:"input"`
-	Tools          []responsesTool `json:"tools"`
-	PromptCacheKey string          `json:"prompt_cache_key"`
+	Model        string          `json:"model"`
+	Stream       bool            `json:"stream"`
+	Instructions string          `json:"instructions"`
+	Input        []responsesItem `json:"input"`
+	Tools        []responsesTool `json:"tools"`
+	Text         struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
+	PromptCacheKey string `json:"prompt_cache_key"`
 }
 
 type responsesItem struct {
@@ -21,6 +26,8 @@ type responsesItem struct {
 	Content content `json:"content"`
 	CallID  string  `json:"call_id"`
 	Output  content `json:"output"`
+	// Tools are those of an additional_tools item.
+	Tools []responsesTool `json:"tools"`
 }
 
 type responsesTool struct {
@@ -43,16 +50,21 @@ func parseResponses(header http.Header, data []byte) (*request, error) {
 	if r.key == "" {
 		r.key = body.PromptCacheKey
 	}
-	r.auxiliary = responsesAuxiliary(header, &body)
+	r.schema = body.Text.Format.Schema
+	r.auxiliary = responsesAuxiliary(header, r.tools)
 	return r, nil
 }
 
 func (r *request) addItem(item responsesItem) {
 	switch {
+	case item.Type == "additional_tools":
+		r.tools = append(r.tools, responsesTools(item.Tools)...)
 	case strings.HasSuffix(item.Type, "_call_output"):
 		r.results = append(r.results, Result{ID: item.CallID, Text: item.Output.text()})
 	case strings.HasSuffix(item.Type, "_call"), item.Role == "assistant":
 		r.addAnswer()
+	case item.Type == "agent_message":
+		r.addAgentMessage(item.Content.text())
 	case item.Role == "developer", item.Role == "system":
 		r.system += "\n" + item.Content.text()
 	case item.Role == "user":
@@ -63,6 +75,16 @@ func (r *request) addItem(item responsesItem) {
 			r.addPrompt(p.Text)
 		}
 	}
+}
+
+// addAgentMessage notes what another agent says. It is a subagent's first
+// prompt; later it is a notice.
+func (r *request) addAgentMessage(text string) {
+	if r.first == "" {
+		r.addPrompt(text)
+		return
+	}
+	r.notice += text + "\n"
 }
 
 // responsesTools lists the tools' names; one in a namespace is listed as
@@ -85,17 +107,20 @@ func responsesTools(tools []responsesTool) []string {
 	return names
 }
 
-func responsesAuxiliary(header http.Header, body *responsesBody) string {
+func responsesAuxiliary(header http.Header, tools []string) string {
 	var turn struct {
-		RequestKind string `json:"request_kind"`
+		RequestKind  string `json:"request_kind"`
+		ThreadSource string `json:"thread_source"`
 	}
 	// The header is Codex's own. Another client lacks it, which leaves the
-	// kind empty and the request a turn.
+	// fields empty and the request a turn.
 	_ = json.Unmarshal([]byte(header.Get("X-Codex-Turn-Metadata")), &turn)
 	switch {
 	case turn.RequestKind != "" && turn.RequestKind != "turn":
 		return "is a " + turn.RequestKind + " request"
-	case len(body.Tools) == 0:
+	case turn.ThreadSource == "thread_title":
+		return "asks for a title"
+	case len(tools) == 0:
 		return "offers no tool"
 	}
 	return ""

@@ -73,7 +73,10 @@ type Turn struct {
 // Expect is what a request must be like. A request that is not is a mismatch:
 // it is refused with status 400, recorded, and makes Err fail.
 type Expect struct {
-	Prompt   Strings `json:"prompt,omitempty"`   // substrings of the prompt since the last answer
+	Prompt Strings `json:"prompt,omitempty"` // substrings of the prompt since the last answer
+	// Notice are substrings of the text that the client itself put into user
+	// messages since the last answer, such as that a background task ended.
+	Notice   Strings `json:"notice,omitempty"`
 	Result   Strings `json:"result,omitempty"`   // substrings of the tool results since the last answer
 	NoResult Strings `json:"noResult,omitempty"` // what no such tool result may contain
 	// Error, if set, says whether a tool result is marked as an error. Only

@@ -156,7 +156,7 @@ func (s *Server) decide(rec *Record, r *request) (*Turn, string) {
 	}
 	rec.fill(r)
 	if r.auxiliary != "" {
-		return &Turn{Reply: []Item{{Text: s.script.Auxiliary}}}, fmt.Sprintf("aux_%d", len(s.records)+1)
+		return &Turn{Reply: []Item{{Text: r.auxiliaryText(s.script.Auxiliary)}}}, fmt.Sprintf("aux_%d", len(s.records)+1)
 	}
 	session, number := s.session(r)
 	if session == nil {
@@ -211,7 +211,7 @@ func (s *Server) append(rec *Record) {
 		return
 	}
 	fmt.Fprintf(s.LogTo, "%d %s %s %s\n", rec.Seq, rec.Method, rec.Path, rec.describe())
-	if rec.Mismatch != "" {
+	if rec.Mismatch != "" && !rec.Replayed {
 		fmt.Fprintf(s.LogTo, "MISMATCH: %s\n", rec.report())
 	}
 }
