@@ -1,0 +1,124 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+	"github.com/agent-cage/agent-cage/libcage/handshake"
+	"github.com/agent-cage/agent-cage/libcage/planner"
+)
+
+// removal bounds the calls that take a box away.
+const removal = 30 * time.Second
+
+// box is one container, from create to remove.
+type box struct {
+	*launcher
+	engine   *engine.Client
+	decision *planner.Decision
+	ca       []byte
+	signals  *signals
+
+	id string
+}
+
+// live starts the created box, lets the harness run in it and removes it.
+// Signals are the harness's from the start on.
+func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err error) {
+	defer func() {
+		if removeErr := b.remove(); removeErr != nil {
+			b.say.warn("the box " + b.decision.Plan.Name + " could not be removed: " + removeErr.Error())
+		}
+	}()
+	s, err := b.start(ctx)
+	releaseSignals()
+	if err == nil {
+		// A signal that came while the start was on its way.
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	end, outputErr := s.run()
+	if isReaderGone(outputErr) {
+		return 0, outputErr
+	}
+	status, fault := exitstatus.Decide(end)
+	if fault != nil {
+		return 0, fault
+	}
+	return status, nil
+}
+
+// create makes the container. A call that a signal interrupts may have made
+// it nevertheless, so it is looked for by its name.
+func (b *box) create(ctx context.Context) error {
+	id, warnings, err := b.engine.Create(ctx, b.decision.Plan)
+	if err != nil {
+		if ctx.Err() != nil {
+			b.id = b.decision.Plan.Name
+			err = errors.Join(err, b.remove())
+		}
+		return explain(ctx, b.launchFault(err))
+	}
+	b.id = id
+	for _, w := range warnings {
+		b.say.warn(w)
+	}
+	return nil
+}
+
+// start attaches to the box and starts it.
+func (b *box) start(ctx context.Context) (*session, error) {
+	attachment, err := b.engine.Attach(ctx, b.id, b.decision.Plan.Terminal.TTY)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	s := &session{box: b, streams: attachment, nonce: handshake.NewNonce()}
+	// The wait outlives the context, which ends with the first signal.
+	s.ended, err = b.engine.Wait(context.WithoutCancel(ctx), b.id)
+	if err == nil {
+		err = b.launchFault(b.engine.Start(ctx, b.id))
+	}
+	if err != nil {
+		s.close()
+		return nil, explain(ctx, err)
+	}
+	return s, nil
+}
+
+// launchFault gives the engine's refusal of a box its kind and next step.
+func (b *box) launchFault(err error) error {
+	var refused *engine.LaunchError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	kind, next := exitstatus.EngineStartFailed, "see the engine's log"
+	switch refused.Problem {
+	case engine.ImageProblem:
+		kind, next = exitstatus.ImageMissing, "start again to build it"
+	case engine.NameProblem:
+		kind, next = exitstatus.Usage, "give another --name, or stop the box that has it"
+	case engine.MountProblem:
+		next = "the engine must see the same files: share the directory with it"
+	case engine.NetworkProblem:
+		next = "see docker network ls"
+	case engine.SpaceProblem:
+		next = "free space on the engine's disk: docker system df"
+	case engine.EntrypointProblem:
+		next = "rebuild the image: docker image rm " + b.decision.Plan.Image.Ref
+	case engine.RuntimeProblem, engine.OtherProblem:
+	}
+	return exitstatus.Faultf(kind, "%w: %s", err, next)
+}
+
+// remove takes the box away, also after the context has ended.
+func (b *box) remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), removal)
+	defer cancel()
+	return b.engine.Remove(ctx, b.id, true)
+}

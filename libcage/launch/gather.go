@@ -1,0 +1,96 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+	"github.com/agent-cage/agent-cage/libcage/face"
+	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/lifecycle"
+	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/planner"
+	"github.com/agent-cage/agent-cage/libcage/state"
+)
+
+// facts are what a run needs to know of the host.
+type facts struct {
+	caller  *host.Caller
+	project string
+	mounts  []face.Mount
+	// ca are the certificates that the host trusts, as PEM.
+	ca []byte
+}
+
+func (l *launcher) gather() (*facts, error) {
+	caller, err := host.FindCaller(l.getenv)
+	if err != nil {
+		return nil, err
+	}
+	project, err := host.Project(l.options.Dir, caller.Home)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := host.ResolveMounts(l.options.ExtraMounts)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := cabundle.Find(l.getenv, os.ReadFile)
+	if err != nil {
+		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
+	}
+	return &facts{caller: caller, project: project, mounts: mounts, ca: ca}, nil
+}
+
+// decide asks the engine what the plan depends on and makes the plan.
+func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts) (*planner.Decision, error) {
+	info, err := client.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return planner.Decide(planner.Input{
+		Payload:     l.payload,
+		Options:     l.options,
+		Caller:      f.caller,
+		Project:     f.project,
+		Terminal:    host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
+		Environ:     l.sys.Environ,
+		ExtraMounts: f.mounts,
+		Engine:      planner.Engine{AppArmor: info.AppArmor},
+		Random:      lifecycle.Random(),
+	})
+}
+
+// seed makes the state directory and lets the payload put into it what a
+// first session needs. A file of the harness's that cannot be read is left to
+// the harness, with a warning.
+func (l *launcher) seed(f *facts, home string) error {
+	dir, err := state.Open(f.caller.Home, l.payload.State.Host)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if l.payload.State.Seed == nil || l.options.Exec {
+		return nil
+	}
+	session := payload.Session{Project: f.project, Home: home, Getenv: l.getenv}
+	if err := l.payload.State.Seed(dir, session); err != nil {
+		l.say.warn(fmt.Sprintf("%s: %v", filepath.Join(f.caller.Home, l.payload.State.Host), err))
+	}
+	return nil
+}
+
+// lookup returns a variable of an environment; the last one of a name counts.
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if n, v, ok := strings.Cut(environ[i], "="); ok && n == name {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+)
+
+const (
+	// grace is how long the harness has to end after a signal, as docker stop
+	// gives.
+	grace = 10 * time.Second
+	// lifelineDelay is how long after the harness the lifeline starts. At
+	// once, it would compete with the harness's own start.
+	lifelineDelay = 300 * time.Millisecond
+	// lifelineLatest is how long after the box the lifeline starts at the
+	// latest. A box without one ends by itself soon afterwards.
+	lifelineLatest = 2 * time.Second
+	// lifelineTries is how often it is tried, a lifelineDelay apart.
+	lifelineTries = 5
+)
+
+// keeper watches over a running box: its end, the caller's signals, the
+// terminal's size, the lifeline.
+type keeper struct {
+	*session
+	copied <-chan error
+	end    exitstatus.End
+	// outputErr is why the box's output could not be passed on.
+	outputErr error
+	// deadline fires when the grace after a signal is over.
+	deadline <-chan time.Time
+}
+
+// keep returns when the box has ended and its output is through.
+func (k *keeper) keep() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lifeline := k.holdLifeline(ctx)
+	defer lifeline()
+	resized := make(chan os.Signal, 1)
+	if k.terminal != nil {
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
+	}
+	ended, copied := k.ended, k.copied
+	for ended != nil || copied != nil {
+		select {
+		case exit := <-ended:
+			ended = nil
+			k.exited(exit)
+		case err := <-copied:
+			copied = nil
+			k.outputOver(err)
+		case <-resized:
+			k.resize(ctx)
+		case sig := <-k.signals.c:
+			k.signalled(ctx, sig)
+		case <-k.deadline:
+			k.kill(ctx)
+		}
+	}
+}
+
+// exited notes the box's end. If the engine is lost, so are the streams.
+func (k *keeper) exited(exit engine.Exit) {
+	if exit.Err != nil {
+		k.end.Lost = exit.Err
+		k.streams.Close()
+		return
+	}
+	k.end.Exited, k.end.Status = true, exit.Status
+}
+
+// outputOver notes the end of the output. If it is not the box's own doing,
+// the box is of no use any more.
+func (k *keeper) outputOver(err error) {
+	if err == nil {
+		return
+	}
+	k.outputErr = err
+	if !k.end.Exited {
+		k.kill(context.Background())
+	}
+}
+
+// signalled passes a signal on to the harness and gives it some time to end;
+// the second one ends the box. Before the harness runs there is nobody to
+// tell.
+func (k *keeper) signalled(ctx context.Context, sig os.Signal) {
+	select {
+	case <-k.started:
+	default:
+		k.end.Interrupted = interrupted{sig}
+		k.kill(ctx)
+		return
+	}
+	if k.deadline != nil {
+		k.kill(ctx)
+		return
+	}
+	k.deadline = time.After(grace)
+	if err := k.engine.Signal(ctx, k.id, unix.SignalName(sig.(syscall.Signal))); err != nil {
+		k.say.debug("signal: %v", err)
+	}
+}
+
+// kill ends the box at once.
+func (k *keeper) kill(ctx context.Context) {
+	k.end.Stopped = true
+	k.deadline = nil
+	if err := k.engine.Signal(ctx, k.id, "SIGKILL"); err != nil {
+		k.say.debug("kill: %v", err)
+	}
+}
+
+// resize gives the box the terminal's size.
+func (k *keeper) resize(ctx context.Context) {
+	rows, cols, err := k.terminal.Size()
+	if err == nil {
+		err = k.engine.Resize(ctx, k.id, uint(rows), uint(cols))
+	}
+	if err != nil {
+		k.say.debug("resize: %v", err)
+	}
+}
+
+// holdLifeline runs the lifeline beside the harness until the returned
+// function is called. The box ends if it does.
+func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan *engine.Exec, 1)
+	go func() {
+		line, err := k.startLifeline(ctx)
+		if err != nil && ctx.Err() == nil {
+			k.say.warn(fmt.Sprintf("the box will end by itself, since nothing in it can watch over this launcher: %v", err))
+		}
+		done <- line
+	}()
+	return func() {
+		cancel()
+		if line := <-done; line != nil {
+			line.Close()
+		}
+	}
+}
+
+func (k *keeper) startLifeline(ctx context.Context) (line *engine.Exec, err error) {
+	select {
+	case <-k.started:
+	case <-time.After(lifelineLatest):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for range lifelineTries {
+		select {
+		case <-time.After(lifelineDelay):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		line, err = k.engine.Exec(ctx, k.id, engine.ExecSpec{Argv: needs.Lifeline(), User: "0:0", Stdin: true})
+		if err == nil {
+			return line, nil
+		}
+	}
+	return nil, err
+}

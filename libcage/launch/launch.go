@@ -1,0 +1,179 @@
+// Package launch is the life of a run, from the command line to the exit
+// status. The calls that it makes to the engine for a box whose image is up
+// to date are, in order:
+//
+//	Ping            which API the engine speaks
+//	Info            whether AppArmor confines containers; beside the next
+//	ImageList       whether the image and its parents are current
+//	ContainerCreate
+//	ContainerAttach before the start, so that no byte is lost
+//	ContainerWait   before the start, so that no end is missed
+//	ContainerStart
+//	ContainerExec…  the lifeline (create and start), beside the harness
+//	ContainerInspect only for status 137: was it for want of memory
+//	ContainerRemove
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/agent-cage/agent-cage/internal/version"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+	"github.com/agent-cage/agent-cage/libcage/face"
+	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/state"
+)
+
+// System is what a launcher is given of the process that it is.
+type System struct {
+	// Args are the arguments without the program's name.
+	Args    []string
+	Environ []string
+	// Executable is the launcher's own path, beside which the in-box binaries
+	// are looked for.
+	Executable            string
+	Stdin, Stdout, Stderr *os.File
+}
+
+// Process returns the System of this process.
+func Process() System {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = os.Args[0]
+	}
+	return System{
+		Args: os.Args[1:], Environ: os.Environ(), Executable: exe,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
+}
+
+// Main runs the launcher of a payload and returns its exit status.
+func Main(p *payload.Payload, sys System) int {
+	l := &launcher{payload: p, sys: sys, say: voice{w: sys.Stderr, label: p.Label}}
+	status, err := l.main()
+	if err == nil {
+		return status
+	}
+	if isReaderGone(err) {
+		dieOfPipe(sys.Stdout)
+	}
+	fault := asFault(err)
+	l.say.fault(fault)
+	return fault.Kind.Status()
+}
+
+// asFault gives an error its kind: what is wrong with the request is a usage
+// fault, whatever else comes before the harness is the engine's.
+func asFault(err error) *exitstatus.Fault {
+	var (
+		usage    *face.UsageError
+		refused  *host.RefusedError
+		unusable *state.UnusableError
+	)
+	if errors.As(err, &usage) || errors.As(err, &refused) || errors.As(err, &unusable) {
+		return exitstatus.AsFault(exitstatus.Usage, err)
+	}
+	return exitstatus.AsFault(exitstatus.EngineStartFailed, err)
+}
+
+// launcher is one launch.
+type launcher struct {
+	payload *payload.Payload
+	sys     System
+	say     voice
+	options *face.Options
+}
+
+func (l *launcher) main() (status int, err error) {
+	grammar := face.Grammar{Prefix: l.payload.Prefix, DirArgument: l.payload.DirArgument}
+	l.options, err = face.Parse(grammar, l.sys.Args, l.getenv)
+	if err != nil {
+		return 0, err
+	}
+	l.say.debugging = l.options.Debug
+	switch l.options.Action {
+	case face.Version:
+		_, err = fmt.Fprintf(l.sys.Stdout, "%s %s (%s %s)\n", l.payload.Label, version.String(), l.payload.Title, l.payload.Image.Version)
+		return 0, err
+	case face.Help:
+		return 0, face.WriteHelp(l.sys.Stdout, l.payload.Label, l.payload.Title, grammar)
+	}
+	return l.run()
+}
+
+// run decides the plan and lives it.
+func (l *launcher) run() (int, error) {
+	signals := listen()
+	defer signals.stop()
+	ctx, release := signals.context(context.Background())
+	defer release()
+
+	facts, err := l.gather()
+	if err != nil {
+		return 0, err
+	}
+	client, err := engine.Open(ctx, engine.Options{Getenv: l.getenv, Home: facts.caller.Home, Trace: l.say.call})
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	decision, err := l.decide(ctx, client, facts)
+	if err != nil {
+		return 0, explain(ctx, err)
+	}
+	if l.options.Action == face.DryRun {
+		return 0, writePlan(l.sys.Stdout, decision.Plan)
+	}
+	for _, w := range decision.Plan.Warnings {
+		l.say.warn(w)
+	}
+	if err := l.seed(facts, decision.Plan.User.Home); err != nil {
+		return 0, err
+	}
+	if err := l.build(ctx, client, facts); err != nil {
+		return 0, explain(ctx, err)
+	}
+	b := &box{launcher: l, engine: client, decision: decision, ca: facts.ca, signals: signals}
+	if err := b.create(ctx); err != nil {
+		return 0, err
+	}
+	return b.live(ctx, release)
+}
+
+func (l *launcher) getenv(name string) string { return lookup(l.sys.Environ, name) }
+
+// voice is how a launcher speaks on stderr.
+type voice struct {
+	w         io.Writer
+	label     string
+	debugging bool
+}
+
+func (v voice) fault(f *exitstatus.Fault) { fmt.Fprintln(v.w, f.Line(v.label)) }
+
+func (v voice) warn(text string) { fmt.Fprintf(v.w, "[%s] WARNING: %s\n", v.label, text) }
+
+// progress says what is waited for.
+func (v voice) progress(line string) { fmt.Fprintf(v.w, "[%s] %s\n", v.label, line) }
+
+func (v voice) debug(format string, args ...any) {
+	if v.debugging {
+		fmt.Fprintf(v.w, "[%s] debug: %s\n", v.label, fmt.Sprintf(format, args...))
+	}
+}
+
+// call reports an engine call and its time.
+func (v voice) call(name string, d time.Duration, err error) {
+	if err != nil {
+		v.debug("engine: %s: %v: %v", name, d.Round(time.Microsecond), err)
+		return
+	}
+	v.debug("engine: %s: %v", name, d.Round(time.Microsecond))
+}

@@ -1,0 +1,73 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+)
+
+// ending are the signals that ask a launcher to end.
+var ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// signals are those that the launcher receives, from its first moment on.
+// Until a box runs they cancel what is going on; then they are the harness's.
+type signals struct{ c chan os.Signal }
+
+// interrupted is the cause of a context that a signal cancelled.
+type interrupted struct{ signal os.Signal }
+
+func (e interrupted) Error() string {
+	return "interrupted by signal " + e.signal.String() + " before the harness started"
+}
+
+func listen() *signals {
+	s := &signals{c: make(chan os.Signal, 8)}
+	signal.Notify(s.c, ending...)
+	// A reader that went away is an error of the write and not yet the end:
+	// the box has to be removed first.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return s
+}
+
+func (s *signals) stop() { signal.Stop(s.c) }
+
+// context returns one that the next signal cancels, until release is called:
+// then signals are for others to receive.
+func (s *signals) context(parent context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	released, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case sig := <-s.c:
+			cancel(interrupted{sig})
+		case <-released:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		close(released)
+		<-over
+	})
+}
+
+// explain turns the error of a cancelled call into the reason of the
+// cancellation.
+func explain(ctx context.Context, err error) error {
+	var cause interrupted
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &cause) {
+		return exitstatus.Faultf(exitstatus.AsFault(exitstatus.EngineStartFailed, err).Kind, "%w", cause)
+	}
+	return err
+}
+
+// dieOfPipe ends the process as SIGPIPE ends a program whose reader is gone.
+// The runtime does that on such a write, unless the signal was asked for.
+func dieOfPipe(stdout *os.File) {
+	signal.Reset(syscall.SIGPIPE)
+	stdout.Write([]byte{0})
+}
