@@ -10,8 +10,8 @@ SHELL := /bin/bash
 GO ?= go
 PREFIX ?= /usr/local
 
-launchers := $(foreach name,claude-box codex-box cage sbox cage-gate gh-issue,$(if $(wildcard cmd/$(name)),$(name)))
-in_box := $(foreach name,cage-init sbox cage-gate,$(if $(wildcard cmd/$(name)),$(name)))
+launchers := $(foreach name,claude-box codex-box cage sbox cage-gate gh-issue,$(if $(wildcard cmd/$(name)/*.go),$(name)))
+in_box := $(foreach name,cage-init sbox cage-gate,$(if $(wildcard cmd/$(name)/*.go),$(name)))
 platforms := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 arch = $(shell $(GO) env GOARCH)
 

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# What is in the images and what is not.
+# shellcheck disable=SC2016 # the scripts in single quotes are the box's
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# inside IMAGE SCRIPT: as root in a plain container, past the entry point.
+inside() { docker run --rm --network none --entrypoint sh "$1" -c "$2"; }
+
+# Found in a file's name, wherever it lies.
+harness_files="find / -xdev ( -iname *claude* -o -iname *codex* -o -path */@anthropic-ai/* -o -path */@openai/* ) -not -path /proc/*"
+harness_in() { inside "$1" "set -f; $harness_files"; }
+
+no_privileged_modes() { is '' "$(inside "$1" 'find / -xdev -type f -perm /6000')"; }
+
+base_has_no_harness() {
+    is '' "$(harness_in cage-base)" && inside cage-base '! command -v claude && ! command -v codex'
+}
+
+answers() {
+    local tool command
+    while read -r tool command; do
+        inside cage-base "$command" >/dev/null 2>"$scratch/tool.err" || {
+            echo "$tool does not answer: $(cat "$scratch/tool.err")"
+            return 1
+        }
+    done <<-'TOOLS'
+		dockerd dockerd --version
+		docker docker --version
+		compose docker compose version
+		buildx docker buildx version
+		containerd containerd --version
+		runc runc --version
+		rootlesskit rootlesskit --version
+		dockerd-rootless.sh grep -q rootlesskit "$(command -v dockerd-rootless.sh)"
+		slirp4netns slirp4netns --version
+		newuidmap command -v newuidmap newgidmap
+		fuse-overlayfs fuse-overlayfs --version
+		iptables iptables --version
+		ip ip -V
+		git git --version
+		gh gh --version
+		curl curl --version
+		jq jq --version
+		rg rg --version
+		fd fd --version
+		ssh ssh -V
+		python3 python3 --version
+		pip pip --version
+		venv python3 -m venv /tmp/venv && /tmp/venv/bin/python -m pip --version
+		node node --version
+		npm npm --version
+		make make --version
+		patch patch --version
+		less less --version
+		ps ps --version
+		socat socat -V
+		terminfo infocmp xterm-256color && infocmp tmux-256color && infocmp alacritty
+		bwrap bwrap --version
+		certificates test -s /etc/ssl/certs/ca-certificates.crt
+		locale locale charmap | grep -qx UTF-8
+		cage-init test -x /usr/local/libexec/agent-cage/cage-init
+		sbox test -x /usr/local/bin/sbox
+		cage-gate test -x /usr/local/bin/cage-gate
+	TOOLS
+}
+
+file_capabilities() {
+    is "/usr/bin/newuidmap cap_setuid=ep
+/usr/bin/newgidmap cap_setgid=ep" "$(inside cage-base 'getcap /usr/bin/newuidmap /usr/bin/newgidmap')"
+}
+
+# An upgrade of such a package in a derived image must not bring the mode back.
+modes_are_recorded() {
+    inside cage-base 'dpkg-statoverride --list /usr/bin/su && dpkg-statoverride --list /usr/bin/newuidmap'
+}
+
+entry_point() {
+    is '["/usr/local/libexec/agent-cage/cage-init"] null ' "$(docker image inspect --format '{{json .Config.Entrypoint}} {{json .Config.Cmd}} {{.Config.User}}' "$1" | sed 's/\[\]/null/')"
+}
+
+in_box_binaries_are_static() {
+    inside cage-base 'for f in /usr/local/libexec/agent-cage/cage-init /usr/local/bin/sbox /usr/local/bin/cage-gate; do
+        ldd "$f" 2>&1 | grep -q "not a dynamic executable" || { echo "$f is not static"; exit 1; }; done'
+}
+
+one_harness_binary() {
+    is /usr/local/bin/claude "$(harness_in claude-box)"
+}
+
+pinned_version() {
+    local pinned
+    pinned=$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$root/images/claude/pin.json")
+    is "$pinned (Claude Code)" "$(inside claude-box 'claude --version')"
+}
+
+layer_is_the_binary() {
+    local binary layer
+    binary=$(inside claude-box 'stat -c %s /usr/local/bin/claude')
+    layer=$(layer_size claude-box cage-base)
+    echo "the binary has $binary bytes, the image adds $layer"
+    [ "$layer" -ge "$binary" ] && [ $((layer * 10)) -le $((binary * 11)) ]
+}
+
+no_auto_update() { is 1 "$(inside claude-box 'echo "$DISABLE_AUTOUPDATER"')"; }
+
+id_of() { docker image inspect --format '{{.Id}}' "$1"; }
+
+left_alone() {
+    local before
+    before=$(id_of claude-box) && in_box "$project" true && is "$before" "$(id_of claude-box)"
+}
+
+labelled() {
+    local image label
+    for image in cage-base claude-box; do
+        is build "$(docker image inspect --format '{{index .Config.Labels "dev.agent-cage.kind"}}' $image)" || return
+        for label in inputs arch; do
+            [ -n "$(docker image inspect --format "{{index .Config.Labels \"dev.agent-cage.$label\"}}" $image)" ] || {
+                echo "$image has no label dev.agent-cage.$label"
+                return 1
+            }
+        done
+    done
+}
+
+project=$(new_project)
+t "the launcher makes the images" in_box "$project" true
+t "up to date, they are left as they are" left_alone
+t "the base has no harness" base_has_no_harness
+t "each tool in the base answers" answers
+t "no setuid or setgid file in the base" no_privileged_modes cage-base
+t "no setuid or setgid file with the harness" no_privileged_modes claude-box
+t "that check sees one" not inside cage-base 'chmod u+s /usr/bin/su && ! find / -xdev -type f -perm /6000 | grep -q .'
+t "newuidmap and newgidmap have one file capability each" file_capabilities
+t "the modes are recorded for upgrades" modes_are_recorded
+t "the base starts cage-init" entry_point cage-base
+t "claude-box starts cage-init" entry_point claude-box
+t "the in-box binaries are static" in_box_binaries_are_static
+t "claude-box has exactly one file of the harness" one_harness_binary
+t "it is the pinned version" pinned_version
+t "the layer is at most 1.1 times the binary" layer_is_the_binary
+t "auto-update is off" no_auto_update
+t "the images are labelled" labelled
+finish

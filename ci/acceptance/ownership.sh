@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Files made in the box belong to the caller on the host, whoever that is, and
+# what others own on the host is not the box's to change.
+# shellcheck disable=SC2016 # the scripts in single quotes are the box's
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# What the box does, with names that tell.
+work='set -e
+umask 022
+echo made >file
+mkdir folder && echo made >folder/file
+ln -s file link
+printf "#!/bin/sh\n" >script && chmod 0750 script
+echo more >>existing
+mv renamed-from renamed-to
+git init -q repository && git -C repository -c user.name=x -c user.email=x@localhost commit -q --allow-empty -m first'
+
+# prepare PROJECT: what the caller has in it beforehand.
+prepare() { echo before >"$1/existing" && echo before >"$1/renamed-from"; }
+
+# all_owned PROJECT OWNER: every file, made, changed or found.
+all_owned() {
+    is '' "$(find "$1" -mindepth 1 ! -path "$1/of-another*" \( ! -uid "${2%:*}" -o ! -gid "${2#*:}" \) -printf '%P %U:%G\n')" &&
+        is 'rwxr-x---' "$(find "$1/script" -printf %M | cut -c 2-)" &&
+        [ -s "$1/renamed-to" ] && [ -d "$1/repository/.git" ]
+}
+
+# In the box the files are the box's own user's, git sees no dubious owner, and
+# the user is not root.
+seen_inside='[ "$(id -u)" != 0 ] && [ "$(stat -c %u existing)" = "$(id -u)" ] && [ "$(stat -c %g existing)" = "$(id -g)" ] && git -C repository log -1 --format=%s'
+
+## The caller of this script.
+project=$(new_project)
+t "the caller's files: made" eval 'prepare "$project" && in_box "$project" sh -c "$work"'
+t "the caller's files: owned by the caller on the host" all_owned "$project" "$(id -u):$(id -g)"
+t "the caller's files: the box's user's inside" in_box "$project" sh -c "$seen_inside"
+
+## Root only: what belongs to the box's own number on the host is another's.
+another_is_another() {
+    echo private >"$project/of-another" && chown 1000:1000 "$project/of-another" && chmod 0600 "$project/of-another" || return
+    in_box "$project" sh -c '[ "$(stat -c %u of-another)" != "$(id -u)" ] && [ "$(stat -c %u of-another)" != 0 ] && ! cat of-another' &&
+        is '1000:1000 private' "$(stat -c %u:%g "$project/of-another") $(cat "$project/of-another")"
+}
+
+## An ordinary user who may use the engine, made for this test.
+user=cage-test-$$
+make_user() {
+    local socket_group
+    socket_group=$(stat -c %g "${DOCKER_SOCKET:-/var/run/docker.sock}") || return
+    useradd --create-home --home-dir "$scratch/users/$user" --shell /bin/sh "$user" || return
+    at_exit userdel "$user"
+    usermod -aG "$(getent group "$socket_group" | cut -d: -f1)" "$user"
+    # The checkout may lie where only root can read.
+    make -s -C "$root" install PREFIX="$scratch/prefix" && chmod -R a+rX "$scratch/prefix"
+    user_project=$scratch/users/$user/project
+    runuser -u "$user" -- mkdir "$user_project"
+}
+
+# as_user COMMAND...: in the user's project, with none of root's environment.
+as_user() {
+    (cd "$user_project" && exec runuser -u "$user" -- env -i PATH="$scratch/prefix/bin:$PATH" HOME="$scratch/users/$user" \
+        ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} "$@")
+}
+
+user_work() {
+    as_user sh -c 'echo before >existing && echo before >renamed-from' && as_user claude-box --engine none --exec sh -c "$work"
+}
+
+state_is_the_users() {
+    is '' "$(find "$scratch/users/$user" ! -user "$user" -printf '%P %u\n')" && is 700 "$(stat -c %a "$scratch/users/$user/.claude-box")"
+}
+
+same_number() { is "$(id -u "$user"):$(id -g "$user")" "$(as_user claude-box --engine none --exec sh -c 'echo "$(id -u):$(id -g)"')"; }
+
+if [ "$(id -u)" = 0 ]; then
+    t "a host root: a file of the user 1000 stays that user's" another_is_another
+    mkdir -p "$scratch/users" && chmod 0755 "$scratch/users"
+    t "an ordinary user is made" make_user
+    t "an ordinary user's files: made, with the installed launcher" user_work
+    t "an ordinary user's files: owned by the user on the host" all_owned "$user_project" "$(id -u "$user"):$(id -g "$user")"
+    t "an ordinary user's files: the user's inside" as_user claude-box --engine none --exec sh -c "$seen_inside"
+    t "an ordinary user has the same number inside" same_number
+    t "an ordinary user's state is the user's alone" state_is_the_users
+else
+    skip "another user's files" "only root can make another user"
+fi
+finish
