@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/agent-cage/agent-cage/libcage/launch"
@@ -10,10 +9,5 @@ import (
 )
 
 func main() {
-	payload, err := claude.Payload()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "claude-box:", err)
-		os.Exit(1)
-	}
-	os.Exit(launch.Main(payload, launch.Process()))
+	os.Exit(launch.Main(claude.Payload, launch.Process()))
 }

@@ -55,7 +55,12 @@ func Process() System {
 }
 
 // Main runs the launcher of a payload and returns its exit status.
-func Main(p *payload.Payload, sys System) int {
+func Main(describe func() (*payload.Payload, error), sys System) int {
+	p, err := describe()
+	if err != nil {
+		fmt.Fprintln(sys.Stderr, err)
+		return exitstatus.EngineStartFailed.Status()
+	}
 	l := &launcher{payload: p, sys: sys, say: voice{w: sys.Stderr, label: p.Label}}
 	status, err := l.main()
 	if err == nil {

@@ -3,11 +3,11 @@
 package claude
 
 import (
-	"fmt"
 	"path"
 
 	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/payloads/pinned"
 )
 
 // configDir is Claude Code's directory below the home of the harness. With
@@ -18,9 +18,9 @@ const configDir = ".claude"
 // Payload describes Claude Code. The error is that of a broken build of this
 // program.
 func Payload() (*payload.Payload, error) {
-	image, err := image()
+	image, err := pinned.Image(images.Claude)
 	if err != nil {
-		return nil, fmt.Errorf("the image of Claude Code: %w", err)
+		return nil, err
 	}
 	return &payload.Payload{
 		Label:  "claude-box",
@@ -39,16 +39,4 @@ func Payload() (*payload.Payload, error) {
 		State:       payload.State{Host: ".claude-box/state", Box: configDir, Seed: seed},
 		DirArgument: true,
 	}, nil
-}
-
-func image() (payload.Image, error) {
-	files, err := images.Context(images.Claude)
-	if err != nil {
-		return payload.Image{}, err
-	}
-	pin, err := images.HarnessPin(images.Claude)
-	if err != nil {
-		return payload.Image{}, err
-	}
-	return payload.Image{Name: images.Claude, Version: pin.Version, Files: files, Args: pin.BuildArgs}, nil
 }

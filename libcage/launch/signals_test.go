@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
+)
+
+func TestSignalCancelsUntilReleased(t *testing.T) {
+	s := listen()
+	defer s.stop()
+	ctx, release := s.context(context.Background())
+	s.c <- syscall.SIGTERM
+	<-ctx.Done()
+	err := explain(ctx, fmt.Errorf("build: %w", context.Canceled))
+	var fault *exitstatus.Fault
+	if !errors.As(err, &fault) || fault.Kind != exitstatus.EngineStartFailed || fault.Error() != "interrupted by signal terminated before the harness started" {
+		t.Errorf("got %v", err)
+	}
+	release()
+	release()
+}
+
+func TestReleasedSignalsAreLeftAlone(t *testing.T) {
+	s := listen()
+	defer s.stop()
+	ctx, release := s.context(context.Background())
+	release()
+	s.c <- syscall.SIGINT
+	select {
+	case sig := <-s.c:
+		if sig != syscall.SIGINT {
+			t.Errorf("got %v", sig)
+		}
+	case <-time.After(time.Second):
+		t.Fatal("the signal was taken")
+	}
+	if ctx.Err() != nil {
+		t.Error("the context ended")
+	}
+	if err := explain(ctx, context.DeadlineExceeded); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the error as it was", err)
+	}
+}
