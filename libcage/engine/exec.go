@@ -8,6 +8,11 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
+// rareDetachKeys takes the place of noDetachKeys in an exec, whose keys travel
+// as JSON and so cannot be bytes that are not UTF-8: four times the control
+// character that is typed least. A single one is passed on with the next key.
+const rareDetachKeys = "ctrl-^,ctrl-^,ctrl-^,ctrl-^"
+
 // ExecSpec is a command to run in a running container.
 type ExecSpec struct {
 	Argv []string
@@ -41,7 +46,7 @@ func (c *Client) Exec(ctx context.Context, id string, spec ExecSpec) (*Exec, err
 		AttachStdin:  spec.Stdin,
 		AttachStdout: true,
 		AttachStderr: true,
-		DetachKeys:   noDetachKeys,
+		DetachKeys:   rareDetachKeys,
 	}
 	var created container.ExecCreateResponse
 	err := c.call(ctx, "ContainerExecCreate", func() (err error) {
