@@ -17,10 +17,19 @@ const (
 	LabelLauncher = "dev.agent-cage.launcher"
 	// LabelProject is the project directory of a box.
 	LabelProject = "dev.agent-cage.project"
+	// LabelPosture is the posture of a box.
+	LabelPosture = "dev.agent-cage.posture"
 )
 
-// KindBox is the kind of a container that a harness runs in.
-const KindBox = "box"
+// Kinds of engine objects.
+const (
+	// KindBox is a container that a harness runs in.
+	KindBox = "box"
+	// KindProbe is a container that finds out what the engine can do.
+	KindProbe = "probe"
+	// KindBuild is an image that was built here.
+	KindBuild = "build"
+)
 
 // BoxLabels returns the labels of a box.
 func BoxLabels(launcher, project string) map[string]string {
