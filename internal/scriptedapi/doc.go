@@ -131,7 +131,12 @@
 //     working directory is in a user message's <environment_context>.
 //   - The same with thread_source "thread_title", for a title. Only in the
 //     terminal interface.
-//   - Nothing at start, and no list of models.
+//   - Nothing at start, and no list of models. With the built-in provider and
+//     openai_base_url instead, one GET BASE/responses that asks for a
+//     WebSocket; status 426 makes it post.
+//   - The key of env_key as a bearer token. The built-in provider sends that of
+//     CODEX_API_KEY (headless only) or of "codex login --with-api-key", and
+//     nothing from OPENAI_API_KEY alone.
 //   - After 404, 429, 5xx, an error event and a broken connection it tries
 //     again, five times at most.
 //

@@ -45,6 +45,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/messages", s.model(parseMessages, dialectOf(Messages)))
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("POST /v1/responses", s.model(parseResponses, dialectOf(Responses)))
+	mux.HandleFunc("GET /v1/responses", s.noWebSocket)
 	mux.HandleFunc("GET /api/hello", s.hello)
 	mux.HandleFunc("/", s.notFound)
 	return mux
@@ -244,6 +245,15 @@ func (s *Server) hello(w http.ResponseWriter, req *http.Request) {
 	rec, _ := s.begin(w, req)
 	s.finish(rec)
 	w.WriteHeader(http.StatusOK)
+}
+
+// noWebSocket answers Codex's attempt to have turns over a WebSocket, after
+// which it posts them.
+func (s *Server) noWebSocket(w http.ResponseWriter, req *http.Request) {
+	rec, _ := s.begin(w, req)
+	s.finish(rec)
+	out := &writer{ResponseWriter: w, req: req, dialect: dialectOf(Responses)}
+	out.fail(http.StatusUpgradeRequired, "invalid_request_error", "scripted-api has no WebSocket")
 }
 
 func (s *Server) notFound(w http.ResponseWriter, req *http.Request) {

@@ -253,6 +253,7 @@ func TestOtherPaths(t *testing.T) {
 		{"GET", "/api/hello", 200, ""},
 		{"HEAD", "/api/hello", 200, ""},
 		{"GET", "/v1/models", 404, "not_found_error"},
+		{"GET", "/v1/responses", 426, "no WebSocket"},
 		{"GET", "/v1/messages", 404, "not_found_error"},
 		{"POST", "/v1/messages", 400, "request body"},
 		{"POST", "/v1/responses", 400, "request body"},
