@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/system"
 )
 
@@ -42,6 +40,10 @@ type Info struct {
 	CPUs        int
 	// Warnings are about limits that the engine cannot enforce.
 	Warnings []string
+	// RootDir is the engine's data directory, on its own machine.
+	RootDir string
+	// Time is the engine's clock when it answered; zero if it does not say.
+	Time time.Time
 }
 
 // Info asks the engine about itself (Info).
@@ -70,6 +72,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		MemoryBytes:     raw.MemTotal,
 		CPUs:            raw.NCPU,
 		Warnings:        raw.Warnings,
+		RootDir:         raw.DockerRootDir,
+		Time:            parseTime(raw.SystemTime),
 	}
 	for name := range raw.Runtimes {
 		info.Runtimes = append(info.Runtimes, name)
@@ -112,74 +116,4 @@ func goArch(machine string) string {
 		return "386"
 	}
 	return machine
-}
-
-// Image is an image of the engine's store.
-type Image struct {
-	// Ref is the reference that it was asked for by.
-	Ref     string
-	ID      string
-	Labels  map[string]string
-	Created time.Time
-	// SizeBytes is that of all its layers.
-	SizeBytes int64
-}
-
-// Images looks up references in the engine's store, all in one call
-// (ImageList). What the store does not have is not in the result.
-func (c *Client) Images(ctx context.Context, refs ...string) (map[string]Image, error) {
-	filter := filters.NewArgs()
-	for _, ref := range refs {
-		filter.Add("reference", ref)
-	}
-	var list []image.Summary
-	err := c.call(ctx, "ImageList", func() (err error) {
-		list, err = c.api.ImageList(ctx, image.ListOptions{Filters: filter})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	byTag := map[string]image.Summary{}
-	for _, summary := range list {
-		for _, tag := range summary.RepoTags {
-			byTag[tag] = summary
-		}
-	}
-	found := map[string]Image{}
-	for _, ref := range refs {
-		if summary, ok := byTag[tagged(ref)]; ok {
-			found[ref] = Image{
-				Ref:       ref,
-				ID:        summary.ID,
-				Labels:    summary.Labels,
-				Created:   time.Unix(summary.Created, 0),
-				SizeBytes: summary.Size,
-			}
-		}
-	}
-	return found, nil
-}
-
-// tagged completes a reference without a tag.
-func tagged(ref string) string {
-	name := ref[strings.LastIndexByte(ref, '/')+1:]
-	if strings.ContainsAny(name, ":@") {
-		return ref
-	}
-	return ref + ":latest"
-}
-
-// Image looks up one reference (ImageList). An image that the store does not
-// have is a *ResponseError that is ErrNotFound.
-func (c *Client) Image(ctx context.Context, ref string) (Image, error) {
-	images, err := c.Images(ctx, ref)
-	if err != nil {
-		return Image{}, err
-	}
-	img, ok := images[ref]
-	if !ok {
-		return Image{}, &ResponseError{Call: "ImageList", Message: "no such image: " + ref, kind: ErrNotFound}
-	}
-	return img, nil
 }

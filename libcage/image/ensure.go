@@ -45,7 +45,8 @@ type Result struct {
 // whose digest it knows.
 //
 // Two callers do not build one image of one engine at the same time: the second
-// waits, says so, and looks again.
+// waits, says so, and looks again. An image that a build of this function made
+// and a new one replaced is removed if nothing needs it any more.
 //
 // A failed build and an input that is missing or unfit are a *exitstatus.Fault
 // of the kind image-missing; the context's and other errors of the engine are
@@ -60,6 +61,7 @@ func Ensure(ctx context.Context, eng Engine, chain []Spec, opts Options) (Result
 		digests: openDigestCache(filepath.Join(opts.StateDir, "digests.json"), opts.Now),
 	}
 	result, err := e.chain(ctx, chain)
+	e.removeSuperseded(ctx)
 	// An unwritten cache costs time only.
 	_ = e.digests.save()
 	return result, err
@@ -70,6 +72,16 @@ type ensurer struct {
 	opts     Options
 	digests  *digestCache
 	platform *Platform
+	// superseded are IDs of images that lost their name to a new build.
+	superseded []string
+}
+
+// removeSuperseded gives back the space of replaced images, children first.
+// The engine keeps those that a box or another image still needs.
+func (e *ensurer) removeSuperseded(ctx context.Context) {
+	for _, id := range slices.Backward(e.superseded) {
+		_ = e.engine.Remove(ctx, id)
+	}
 }
 
 func (e *ensurer) chain(ctx context.Context, chain []Spec) (Result, error) {
@@ -165,8 +177,15 @@ func (e *ensurer) rebuild(ctx context.Context, chain []Spec, spec Spec) (stored 
 	if err := e.build(ctx, spec, platform, stored); err != nil {
 		return nil, false, err
 	}
+	old := stored[spec.Ref]
 	stored, err = e.engine.Images(ctx, refs...)
-	if err == nil && stored[spec.Ref].ID == "" {
+	if err != nil {
+		return nil, true, err
+	}
+	if old.Labels[InputsLabel] != "" && old.ID != stored[spec.Ref].ID {
+		e.superseded = append(e.superseded, old.ID)
+	}
+	if stored[spec.Ref].ID == "" {
 		err = exitstatus.Faultf(exitstatus.ImageMissing, "%s was built but is not in the engine's store", spec.Ref)
 	}
 	return stored, true, err

@@ -106,6 +106,9 @@ type Engine interface {
 	// Build builds an image and tags it when it is whole. The image that had
 	// the tag stays until then. A failed build is a *BuildError.
 	Build(ctx context.Context, build Build, progress Progress) error
+	// Remove removes an image by its ID. If a container or another image needs
+	// it, it stays and that is an error.
+	Remove(ctx context.Context, id string) error
 }
 
 // Cause is why a build failed, as far as it can be told.

@@ -70,6 +70,11 @@ func (f *fakeEngine) Build(_ context.Context, build Build, _ Progress) error {
 	return nil
 }
 
+func (f *fakeEngine) Remove(_ context.Context, id string) error {
+	f.calls = append(f.calls, "remove "+id)
+	return nil
+}
+
 // elf is the start of a program for amd64.
 const elf = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00 and the rest"
 
@@ -205,6 +210,22 @@ func TestWhatMakesAnImageStale(t *testing.T) {
 				t.Errorf("afterwards %v was built again", built)
 			}
 		})
+	}
+}
+
+func TestReplacedImagesAreRemoved(t *testing.T) {
+	f := newFixture(t)
+	f.ensure(t)
+	f.engine.store["base:1"] = Stored{ID: "sha256:newer"}
+	f.ensure(t)
+	want := []string{"remove sha256:2", "remove sha256:1"}
+	if diff := cmp.Diff(want, f.engine.calls[len(f.engine.calls)-2:]); diff != "" {
+		t.Error(diff)
+	}
+	f.engine.store["claude:1"] = Stored{ID: "sha256:of other hands"}
+	f.ensure(t)
+	if slices.Contains(f.engine.calls, "remove sha256:of other hands") {
+		t.Error("an image of other hands was removed")
 	}
 }
 

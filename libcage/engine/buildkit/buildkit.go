@@ -12,6 +12,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/moby/buildkit/client"
 	"github.com/moby/buildkit/session"
@@ -40,6 +41,11 @@ func (e Engine) Images(ctx context.Context, refs ...string) (map[string]image.St
 		stored[ref] = image.Stored{ID: img.ID, Labels: img.Labels}
 	}
 	return stored, nil
+}
+
+// Remove removes an image from the store if nothing stands on it (ImageRemove).
+func (e Engine) Remove(ctx context.Context, id string) error {
+	return e.Client.RemoveImage(ctx, id)
 }
 
 // Platform asks the engine what it is (Info).
@@ -80,11 +86,16 @@ func (e Engine) Build(ctx context.Context, build image.Build, progress image.Pro
 	if lost := e.lost(ctx); lost != nil {
 		return lost
 	}
-	return &image.BuildError{Ref: build.Ref, Cause: causeOf(err.Error() + "\n" + log), Log: log, Err: err}
+	return &image.BuildError{Ref: build.Ref, Cause: causeOf(err.Error(), log), Log: log, Err: err}
 }
+
+// lostTimeout bounds the question whether an engine is still there.
+const lostTimeout = 10 * time.Second
 
 // lost returns why the engine cannot be spoken to, if so (Info).
 func (e Engine) lost(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lostTimeout)
+	defer cancel()
 	_, err := e.Client.Info(ctx)
 	var unreachable *engine.UnreachableError
 	if errors.As(err, &unreachable) {
@@ -157,16 +168,16 @@ func reference(ref string) string {
 
 // baseMissing is how engines since 20.10 say that the parent of an image
 // cannot be had.
-var baseMissing = regexp.MustCompile(`(?i)failed to resolve source metadata|load metadata for .*(ERROR|failed)|` +
+var baseMissing = regexp.MustCompile(`(?i)failed to resolve source metadata|` +
 	`pull access denied|failed to do request: (Head|Get)|repository does not exist|` +
 	`failed to create LLB definition: .*(not found|lookup|dial tcp|failed to do request)|` +
 	`failed to solve with frontend dockerfile\.v0: .*(failed to do request|not found|lookup|dial tcp)`)
 
-func causeOf(text string) image.Cause {
+func causeOf(message, log string) image.Cause {
 	switch {
-	case engine.SaysNoSpace(text):
+	case engine.SaysNoSpace(message), engine.SaysNoSpace(log):
 		return image.NoSpace
-	case baseMissing.MatchString(text):
+	case baseMissing.MatchString(message):
 		return image.BaseMissing
 	}
 	return image.StepFailed

@@ -5,12 +5,17 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
+	"net"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/image"
@@ -39,11 +44,8 @@ func newBuild(t *testing.T, e Engine, dockerfile string) image.Build {
 	}
 	ref := "agent-cage-build-test:" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() {
-		// Not part of the package: nothing of the project removes images.
-		if _, err := e.Client.Image(context.Background(), ref); err == nil {
-			if out, err := exec.Command("docker", "rmi", "-f", ref).CombinedOutput(); err != nil {
-				t.Logf("the image %s stays: %v: %s", ref, err, out)
-			}
+		if err := e.Remove(context.Background(), ref); err != nil {
+			t.Error(err)
 		}
 	})
 	return image.Build{
@@ -161,5 +163,110 @@ func TestReference(t *testing.T) {
 		if got := reference(short); got != want {
 			t.Errorf("%s: got %s, want %s", short, got, want)
 		}
+	}
+}
+
+// relay passes connections on to the engine until it is cut.
+type relay struct {
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+func newRelay(t *testing.T, to string) *relay {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{listener: listener}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("unix", to)
+			if err != nil {
+				conn.Close()
+				return
+			}
+			r.mu.Lock()
+			r.conns = append(r.conns, conn, out)
+			r.mu.Unlock()
+			go io.Copy(out, conn) //nolint:errcheck // it ends with the connection
+			go io.Copy(conn, out) //nolint:errcheck // it ends with the connection
+		}
+	}()
+	return r
+}
+
+func (r *relay) cut() {
+	r.listener.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, conn := range r.conns {
+		conn.Close()
+	}
+}
+
+// onText acts once when a text is written.
+type onText struct {
+	text string
+	once sync.Once
+	act  func()
+}
+
+func (o *onText) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), o.text) {
+		o.once.Do(o.act)
+	}
+	return len(p), nil
+}
+
+func TestEngineLostInABuild(t *testing.T) {
+	local := liveEngine(t)
+	socket := local.Client.Endpoint().SocketPath()
+	if socket == "" {
+		t.Skip("the test needs an engine on a socket")
+	}
+	r := newRelay(t, socket)
+	defer r.cut()
+	c, err := engine.Open(t.Context(), engine.Options{Getenv: func(name string) string {
+		return map[string]string{"DOCKER_HOST": "unix://" + r.listener.Addr().String()}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := newBuild(t, local, "FROM "+base+"\nRUN echo "+rand.Text()+"; sleep 20\n")
+	err = Engine{Client: c}.Build(t.Context(), build, image.Progress{Lines: &onText{text: "sleep", act: r.cut}})
+	var lost *engine.UnreachableError
+	if !errors.As(err, &lost) {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+func TestTerminalDisplay(t *testing.T) {
+	e := liveEngine(t)
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	if err := pty.Setsize(theirs, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(ours) // EIO when the other end is closed
+		shown <- string(text)
+	}()
+	build := newBuild(t, e, "FROM "+base+"\nRUN echo "+rand.Text()+"\n")
+	if err := e.Build(t.Context(), build, image.Progress{Terminal: theirs}); err != nil {
+		t.Error(err)
+	}
+	theirs.Close()
+	if text := <-shown; !strings.Contains(text, "FINISHED") {
+		t.Errorf("%q", text)
 	}
 }
