@@ -22,17 +22,21 @@ type box struct {
 	ca       []byte
 	signals  *signals
 
-	id string
+	id      string
+	console *console
 }
 
-// live starts the created box, lets the harness run in it and removes it.
-// Signals are the harness's from the start on.
+// live creates the box, lets the harness run in it and removes it. Signals are
+// the harness's from the start on.
 func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err error) {
-	defer func() {
-		if removeErr := b.remove(); removeErr != nil {
-			b.say.warn("the box " + b.decision.Plan.Name + " could not be removed: " + removeErr.Error())
-		}
-	}()
+	if b.console, err = b.openConsole(); err != nil {
+		return 0, err
+	}
+	defer b.console.close()
+	if err := b.create(ctx); err != nil {
+		return 0, err
+	}
+	defer b.removed()
 	s, err := b.start(ctx)
 	releaseSignals()
 	if err == nil {
@@ -42,7 +46,7 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 	if err != nil {
 		return 0, err
 	}
-	defer s.close()
+	defer s.streams.Close()
 	end, outputErr := s.run()
 	if isReaderGone(outputErr) {
 		return 0, outputErr
@@ -85,7 +89,7 @@ func (b *box) start(ctx context.Context) (*session, error) {
 		err = b.launchFault(b.engine.Start(ctx, b.id))
 	}
 	if err != nil {
-		s.close()
+		attachment.Close()
 		return nil, explain(ctx, err)
 	}
 	return s, nil
@@ -114,6 +118,13 @@ func (b *box) launchFault(err error) error {
 	case engine.RuntimeProblem, engine.OtherProblem:
 	}
 	return exitstatus.Faultf(kind, "%w: %s", err, next)
+}
+
+// removed removes the box, or says that it is still there.
+func (b *box) removed() {
+	if err := b.remove(); err != nil {
+		b.say.warn("the box " + b.decision.Plan.Name + " could not be removed: " + err.Error())
+	}
 }
 
 // remove takes the box away, also after the context has ended.

@@ -47,10 +47,10 @@ func (k *keeper) keep() {
 	defer cancel()
 	lifeline := k.holdLifeline(ctx)
 	defer lifeline()
-	resized := make(chan os.Signal, 1)
-	if k.terminal != nil {
-		signal.Notify(resized, syscall.SIGWINCH)
-		defer signal.Stop(resized)
+	window := make(chan os.Signal, 4)
+	if k.console != nil {
+		signal.Notify(window, syscall.SIGWINCH, syscall.SIGTSTP)
+		defer signal.Stop(window)
 	}
 	ended, copied := k.ended, k.copied
 	for ended != nil || copied != nil {
@@ -61,8 +61,8 @@ func (k *keeper) keep() {
 		case err := <-copied:
 			copied = nil
 			k.outputOver(err)
-		case <-resized:
-			k.resize(ctx)
+		case sig := <-window:
+			k.windowChanged(ctx, sig)
 		case sig := <-k.signals.c:
 			k.signalled(ctx, sig)
 		case <-k.deadline:
@@ -123,13 +123,19 @@ func (k *keeper) kill(ctx context.Context) {
 	}
 }
 
-// resize gives the box the terminal's size.
-func (k *keeper) resize(ctx context.Context) {
-	rows, cols, err := k.terminal.Size()
-	if err == nil {
-		err = k.engine.Resize(ctx, k.id, uint(rows), uint(cols))
+// windowChanged gives the box the terminal's size, which may have changed
+// during a suspension too.
+func (k *keeper) windowChanged(ctx context.Context, sig os.Signal) {
+	if sig == syscall.SIGTSTP {
+		if err := k.console.suspend(); err != nil {
+			k.say.debug("suspend: %v", err)
+		}
 	}
-	if err != nil {
+	size := k.console.size()
+	if size == nil {
+		return
+	}
+	if err := k.engine.Resize(ctx, k.id, uint(size.Rows), uint(size.Cols)); err != nil {
 		k.say.debug("resize: %v", err)
 	}
 }

@@ -146,9 +146,6 @@ func (l *launcher) run() (int, error) {
 		return 0, explain(ctx, err)
 	}
 	b := &box{launcher: l, engine: client, decision: decision, ca: facts.ca, signals: signals}
-	if err := b.create(ctx); err != nil {
-		return 0, err
-	}
 	return b.live(ctx, release)
 }
 

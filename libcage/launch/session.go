@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"syscall"
 
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
-	"github.com/agent-cage/agent-cage/libcage/terminal"
 )
 
 // session is the time in which a box runs: its streams, and the handshake at
@@ -20,21 +18,15 @@ type session struct {
 	streams *engine.Attachment
 	ended   <-chan engine.Exit
 	nonce   string
-	// terminal is nil if the box gets none.
-	terminal *terminal.Terminal
 	// started is closed when the harness has the streams.
 	started chan struct{}
-	closing sync.Once
 }
 
 // run carries the streams until the box has ended, and returns how. The error
 // is an io error of the launcher's own output.
 func (s *session) run() (exitstatus.End, error) {
 	s.started = make(chan struct{})
-	if err := s.holdTerminal(); err != nil {
-		s.say.warn("the terminal keeps its modes: " + err.Error())
-	}
-	dialogue := handshake.NewDialogue(s.nonce, s.sys.Stdout, handshake.Events{
+	dialogue := handshake.NewDialogue(s.nonce, s.output(), handshake.Events{
 		Ready:    s.sendRun,
 		Progress: func(line string) { s.say.debug("cage-init: %s", line) },
 		Go:       s.harnessStarts,
@@ -46,7 +38,7 @@ func (s *session) run() (exitstatus.End, error) {
 	}()
 	k := keeper{session: s, copied: copied}
 	k.keep()
-	s.close()
+	s.console.close()
 	outcome := dialogue.Outcome()
 	k.end.Started = outcome.Reached >= handshake.Started
 	k.end.Said = outcome.Fault
@@ -56,15 +48,12 @@ func (s *session) run() (exitstatus.End, error) {
 	return k.end, k.outputErr
 }
 
-// close gives the terminal back and drops the streams. More than one call is
-// fine.
-func (s *session) close() {
-	s.closing.Do(func() {
-		if s.terminal != nil {
-			s.terminal.Restore() // nothing is left to be done about an error
-		}
-		s.streams.Close()
-	})
+// output is where the harness's bytes go.
+func (s *session) output() io.Writer {
+	if s.console != nil {
+		return s.console.modes
+	}
+	return s.sys.Stdout
 }
 
 // sendRun answers cage-init's ready.
@@ -77,22 +66,16 @@ func (s *session) sendRun() error {
 		Env:      s.decision.Env,
 		Dir:      p.Project.WorkDir,
 		CABundle: string(s.ca),
+		Size:     s.console.size(),
 		Trace:    s.say.debugging,
-	}
-	if s.terminal != nil {
-		if rows, cols, err := s.terminal.Size(); err == nil {
-			run.Size = &handshake.Size{Rows: rows, Cols: cols}
-		}
 	}
 	return handshake.WriteRun(s.streams.Stdin(), run)
 }
 
 // harnessStarts is called before the harness's first byte is passed on.
 func (s *session) harnessStarts() error {
-	if s.terminal != nil {
-		if err := s.terminal.Raw(); err != nil {
-			return err
-		}
+	if err := s.console.handOver(); err != nil {
+		return err
 	}
 	close(s.started)
 	go s.feed()
@@ -108,19 +91,6 @@ func (s *session) feed() {
 	if !s.decision.Plan.Terminal.TTY {
 		s.streams.CloseStdin()
 	}
-}
-
-// holdTerminal takes the terminal over if the box gets one.
-func (s *session) holdTerminal() error {
-	if !s.decision.Plan.Terminal.TTY {
-		return nil
-	}
-	t, err := terminal.Open(s.sys.Stdin)
-	if err != nil {
-		return err
-	}
-	s.terminal = t
-	return t.Hold()
 }
 
 // outOfMemory asks whether the kernel killed in the box for want of memory.

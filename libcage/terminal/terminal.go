@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"errors"
 	"os"
 	"sync"
 
@@ -12,8 +13,30 @@ import (
 // Terminal is the terminal on a launcher's standard streams.
 type Terminal struct {
 	fd    int
-	mu    sync.Mutex
 	saved *unix.Termios
+
+	mu  sync.Mutex
+	now mode
+}
+
+// mode turns the modes that were found into others.
+type mode func(unix.Termios) unix.Termios
+
+func found(m unix.Termios) unix.Termios { return m }
+
+func held(m unix.Termios) unix.Termios {
+	m.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	m.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.IEXTEN
+	m.Cflag = m.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+	m.Cc[unix.VMIN], m.Cc[unix.VTIME] = 1, 0
+	return m
+}
+
+func raw(m unix.Termios) unix.Termios {
+	m = held(m)
+	m.Oflag &^= unix.OPOST
+	m.Lflag &^= unix.ISIG
+	return m
 }
 
 // Open remembers the modes of the terminal that f is.
@@ -23,40 +46,40 @@ func Open(f *os.File) (*Terminal, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("tcgetattr", err)
 	}
-	return &Terminal{fd: fd, saved: saved}, nil
+	return &Terminal{fd: fd, saved: saved, now: found}, nil
 }
 
-// Hold is the mode before the harness has the terminal: nothing is echoed,
-// edited or translated, so what is typed ahead arrives as typed, but the keys
-// that send signals still do.
-func (t *Terminal) Hold() error { return t.set(true) }
+// Hold is the mode before the harness has the terminal: nothing that is typed
+// is echoed, edited or translated, so it arrives as typed; but the keys that
+// send signals still do, and output looks as always.
+func (t *Terminal) Hold() error { return t.enter(held) }
 
 // Raw is the mode while the harness has the terminal: every key is its own.
-func (t *Terminal) Raw() error { return t.set(false) }
-
-// set enters raw mode, at once and without a loss of what was typed. Keys
-// send signals still if they did before and are to be kept.
-func (t *Terminal) set(keepSignals bool) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	raw := *t.saved
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.IEXTEN
-	if !keepSignals {
-		raw.Lflag &^= unix.ISIG
-	}
-	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	return os.NewSyscallError("tcsetattr", unix.IoctlSetTermios(t.fd, setTermios, &raw))
-}
+func (t *Terminal) Raw() error { return t.enter(raw) }
 
 // Restore gives the terminal back as it was found. It may be called more than
 // once.
-func (t *Terminal) Restore() error {
+func (t *Terminal) Restore() error { return t.enter(found) }
+
+func (t *Terminal) enter(m mode) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return os.NewSyscallError("tcsetattr", unix.IoctlSetTermios(t.fd, setTermios, t.saved))
+	t.now = m
+	return t.apply(m)
+}
+
+// apply takes effect at once and loses nothing that was typed.
+func (t *Terminal) apply(m mode) error {
+	modes := m(*t.saved)
+	return os.NewSyscallError("tcsetattr", unix.IoctlSetTermios(t.fd, setTermios, &modes))
+}
+
+// Suspend gives the terminal back while f runs, and then takes it again as it
+// was before.
+func (t *Terminal) Suspend(f func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(t.apply(found), f(), t.apply(t.now))
 }
 
 // Size returns the number of rows and columns.

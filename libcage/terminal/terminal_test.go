@@ -34,14 +34,25 @@ func TestModes(t *testing.T) {
 	if err := term.Hold(); err != nil {
 		t.Fatal(err)
 	}
-	if m := modes(t, slave); m.Lflag&cooked != 0 || m.Lflag&unix.ISIG == 0 || m.Iflag&unix.ICRNL != 0 {
-		t.Errorf("hold: %+v, want no echo and no editing, but signals", m)
+	if m := modes(t, slave); m.Lflag&cooked != 0 || m.Lflag&unix.ISIG == 0 || m.Iflag&unix.ICRNL != 0 || m.Oflag&unix.OPOST == 0 {
+		t.Errorf("hold: %+v, want no echo and no editing, but signals and newlines", m)
 	}
 	if err := term.Raw(); err != nil {
 		t.Fatal(err)
 	}
 	if m := modes(t, slave); m.Lflag&(cooked|unix.ISIG) != 0 || m.Oflag&unix.OPOST != 0 {
 		t.Errorf("raw: %+v, want no signals either", m)
+	}
+	during := *before
+	err = term.Suspend(func() error {
+		during = *modes(t, slave)
+		return nil
+	})
+	if err != nil || !reflect.DeepEqual(*before, during) {
+		t.Errorf("suspended: %+v, %v, want %+v", during, err, before)
+	}
+	if m := modes(t, slave); m.Lflag&(cooked|unix.ISIG) != 0 {
+		t.Errorf("after a suspension: %+v, want raw again", m)
 	}
 	for range 2 {
 		if err := term.Restore(); err != nil {
