@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"harness arguments untouched", []string{"-p", "say --hello", "--model=x", ""}, nil, Options{Args: []string{"-p", "say --hello", "--model=x", ""}}},
 		{"flags taken wherever they stand", []string{"-p", "hi", "--name", "job-1", "--dry-run"}, nil, Options{Name: "job-1", Action: DryRun, Args: []string{"-p", "hi"}}},
 		{"flag with equals", []string{"--name=job", "--memory=2g", "--cpus=1.5", "--pids-limit=100"}, nil, Options{Name: "job", Limits: plan.Limits{MemoryBytes: 2 << 30, NanoCPUs: 15e8, PidsLimit: 100}}},
+		{"time limit", []string{"--timeout", "1h30m", "-p"}, nil, Options{Limits: plan.Limits{Timeout: 90 * time.Minute}, Args: []string{"-p"}}},
 		{"dashes end the flags", []string{"--name", "a1", "--", "--name", "b", "--"}, nil, Options{Name: "a1", Args: []string{"--name", "b", "--"}}},
 		{"directory", []string{"./x", "-p", "hi"}, nil, Options{Dir: "./x", Args: []string{"-p", "hi"}}},
 		{"directory after flags", []string{"--engine", "none", "/x", "go"}, nil, Options{Engine: plan.None, Dir: "/x", Args: []string{"go"}}},
@@ -106,6 +108,9 @@ func TestParseRefuses(t *testing.T) {
 		{"negative memory", []string{"--memory=-1"}, nil, "is no size"},
 		{"NaN cpus", []string{"--cpus=NaN"}, nil, "no number of CPUs"},
 		{"zero pids", []string{"--pids-limit=0"}, nil, "no number of processes"},
+		{"time without unit", []string{"--timeout=30"}, nil, "is no time"},
+		{"no time at all", []string{"--timeout=0s"}, nil, "is no time"},
+		{"negative time", []string{"--timeout=-5s"}, nil, "is no time"},
 		{"bad variable name", nil, []string{"CLAUDE_BOX_EXTRA_VARS=A=B"}, "no variable's name"},
 		{"relative mount", nil, []string{"CLAUDE_BOX_EXTRA_MOUNTS=a:/b"}, "not an absolute path"},
 		{"mount without target", nil, []string{"CLAUDE_BOX_EXTRA_MOUNTS=/a"}, "is not source:target"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/docker/go-units"
 
@@ -64,6 +65,11 @@ var flags = []flag{
 		name: "--pids-limit", value: "NUMBER",
 		help: "how many processes",
 		set:  func(o *Options, v string) (err error) { o.Limits.PidsLimit, err = count(v); return err },
+	},
+	{
+		name: "--timeout", value: "DURATION",
+		help: "end the box after that time, 90s or 1h30m, with status 124",
+		set:  func(o *Options, v string) (err error) { o.Limits.Timeout, err = duration(v); return err },
 	},
 	{
 		name: "--user", value: "UID[:GID]",
@@ -143,6 +149,14 @@ func count(v string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number of processes", v)
 	}
 	return n, nil
+}
+
+func duration(v string) (time.Duration, error) {
+	d, err := time.ParseDuration(v)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is no time: give one like 90s, 5m or 1h30m", v)
+	}
+	return d, nil
 }
 
 func user(v string) (*User, error) {

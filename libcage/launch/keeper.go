@@ -52,6 +52,10 @@ func (k *keeper) keep() {
 		signal.Notify(window, syscall.SIGWINCH, syscall.SIGTSTP)
 		defer signal.Stop(window)
 	}
+	var timeout <-chan time.Time
+	if limit := k.decision.Plan.Limits.Timeout; limit > 0 {
+		timeout = time.After(limit)
+	}
 	ended, copied := k.ended, k.copied
 	for ended != nil || copied != nil {
 		select {
@@ -65,6 +69,9 @@ func (k *keeper) keep() {
 			k.windowChanged(ctx, sig)
 		case sig := <-k.signals.c:
 			k.signalled(ctx, sig)
+		case <-timeout:
+			k.end.TimedOut = ended != nil
+			k.stop(ctx, syscall.SIGTERM)
 		case <-k.deadline:
 			k.kill(ctx)
 		}
@@ -93,23 +100,27 @@ func (k *keeper) outputOver(err error) {
 	}
 }
 
-// signalled passes a signal on to the harness and gives it some time to end;
-// the second one ends the box. Before the harness runs there is nobody to
-// tell.
+// signalled passes a signal on to the harness. Before the harness runs there
+// is nobody to tell.
 func (k *keeper) signalled(ctx context.Context, sig os.Signal) {
 	select {
 	case <-k.started:
+		k.stop(ctx, sig.(syscall.Signal))
 	default:
 		k.end.Interrupted = interrupted{sig}
 		k.kill(ctx)
-		return
 	}
+}
+
+// stop sends the harness a signal and gives it some time to end. The second
+// time it ends the box.
+func (k *keeper) stop(ctx context.Context, sig syscall.Signal) {
 	if k.deadline != nil {
 		k.kill(ctx)
 		return
 	}
 	k.deadline = time.After(grace)
-	if err := k.engine.Signal(ctx, k.id, unix.SignalName(sig.(syscall.Signal))); err != nil {
+	if err := k.engine.Signal(ctx, k.id, unix.SignalName(sig)); err != nil {
 		k.say.debug("signal: %v", err)
 	}
 }

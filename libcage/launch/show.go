@@ -44,6 +44,9 @@ func writePlan(w io.Writer, p *plan.Plan) error {
 	row("network", p.Network.Mode, p.Network.Reason)
 	row("memory limit", number(p.Limits.MemoryBytes), "bytes")
 	row("cpu limit", number(p.Limits.NanoCPUs), "1e-9 CPUs")
+	if p.Limits.Timeout > 0 {
+		row("time limit", p.Limits.Timeout.String(), "from the box's start")
+	}
 	row("process limit", number(p.Limits.PidsLimit), "")
 	return t.Flush()
 }

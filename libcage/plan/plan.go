@@ -7,6 +7,8 @@
 // is safe to print.
 package plan
 
+import "time"
+
 // Plan is one run, decided.
 type Plan struct {
 	// Label is the launcher's name and the prefix of every line it prints.
@@ -162,6 +164,8 @@ type Limits struct {
 	// NanoCPUs is in units of 1e-9 CPUs.
 	NanoCPUs  int64 `json:"nanoCpus,omitempty"`
 	PidsLimit int64 `json:"pidsLimit,omitempty"`
+	// Timeout ends the box that long after its start, in nanoseconds.
+	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
 // Terminal is how the harness's standard streams are connected.
