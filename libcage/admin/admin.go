@@ -1,0 +1,171 @@
+// Package admin is the command cage: what a user does about boxes from
+// outside them. Each command is a function NewCmdX(f, runF) and its Options;
+// tests give runF to see what was parsed.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-cage/agent-cage/internal/version"
+	"github.com/agent-cage/agent-cage/libcage/doctor"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/lifecycle"
+	"github.com/agent-cage/agent-cage/libcage/receipt"
+)
+
+// Factory is what commands are given of the process and the world.
+type Factory struct {
+	Args   []string
+	Getenv func(string) string
+	// Home is the caller's home directory.
+	Home string
+	// Executable is the program's own path.
+	Executable string
+	Stdin      *os.File
+	Stdout     io.Writer
+	Stderr     io.Writer
+	Now        func() time.Time
+	// Harnesses are those that boxes are made for.
+	Harnesses []doctor.Harness
+	// Engine opens the engine without asking it anything.
+	Engine func(ctx context.Context) (Engine, error)
+	// Host says who the caller is to its boxes.
+	Host func() (*lifecycle.Host, error)
+	// Machine is looked over by doctor.
+	Machine doctor.Machine
+}
+
+// Engine is what commands need of an engine.
+type Engine interface {
+	doctor.Engine
+	lifecycle.Remover
+	Stopper
+	Collector
+	Close() error
+}
+
+// Process returns the Factory of this process.
+func Process(harnesses []doctor.Harness) *Factory {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = os.Args[0]
+	}
+	f := &Factory{
+		Args: os.Args[1:], Getenv: os.Getenv, Home: os.Getenv("HOME"), Executable: exe,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Now: time.Now, Harnesses: harnesses, Host: lifecycle.ThisHost, Machine: doctor.ThisMachine(),
+	}
+	f.Engine = func(ctx context.Context) (Engine, error) {
+		client, err := engine.Open(ctx, engine.Options{Getenv: f.Getenv, Home: f.Home})
+		if err != nil {
+			return nil, err
+		}
+		return client, nil
+	}
+	return f
+}
+
+// StatusError ends the command with a status, without a further word.
+type StatusError struct{ Status int }
+
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status) }
+
+// Main runs the command and returns its exit status: 0, 1 after an error, or
+// the status of the program that cage exec ran.
+func Main(f *Factory) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := NewCmdRoot(f)
+	root.SetArgs(f.Args)
+	err := root.ExecuteContext(ctx)
+	var status *StatusError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return status.Status
+	}
+	fmt.Fprintln(f.Stderr, "cage:", err)
+	return 1
+}
+
+// NewCmdRoot is the command itself.
+func NewCmdRoot(f *Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "cage",
+		Short:         "Look after the boxes that coding agents run in",
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetIn(f.Stdin)
+	root.SetOut(f.Stdout)
+	root.SetErr(f.Stderr)
+	root.AddCommand(
+		NewCmdPs(f, nil),
+		NewCmdStop(f, nil),
+		NewCmdGC(f, nil),
+		NewCmdDoctor(f, nil),
+		NewCmdReceipts(f),
+	)
+	return root
+}
+
+// stateHome is where the project keeps what is not a harness's.
+func (f *Factory) stateHome() string {
+	return filepath.Join(cmp.Or(f.Getenv("XDG_STATE_HOME"), filepath.Join(f.Home, ".local", "state")), "agent-cage")
+}
+
+func (f *Factory) receipts() receipt.Store {
+	return receipt.Store{Dir: receipt.Dir(f.stateHome())}
+}
+
+// withBoxes calls do with the engine and the caller's boxes.
+func (f *Factory) withBoxes(ctx context.Context, do func(eng Engine, boxes []lifecycle.Box) error) error {
+	host, err := f.Host()
+	if err != nil {
+		return err
+	}
+	eng, err := f.Engine(ctx)
+	if err != nil {
+		return err
+	}
+	defer eng.Close()
+	boxes, err := lifecycle.Boxes(ctx, eng, host)
+	if err != nil {
+		return err
+	}
+	return do(eng, boxes)
+}
+
+// completeBoxes offers the names of boxes, if the engine answers soon.
+func (f *Factory) completeBoxes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	var names []string
+	err := f.withBoxes(ctx, func(_ Engine, boxes []lifecycle.Box) error {
+		for _, b := range boxes {
+			names = append(names, b.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
