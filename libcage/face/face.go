@@ -27,6 +27,8 @@ type Options struct {
 	User *User
 	// Exec runs Args as the in-box command, instead of the harness.
 	Exec bool
+	// Form is how a dry run prints the plan.
+	Form Form
 	// Debug prints to stderr what the launcher does.
 	Debug bool
 	// Dir is the directory argument, as given; empty is the current one.
@@ -48,6 +50,19 @@ const (
 	DryRun
 	Version
 	Help
+)
+
+// Form is a way to print a plan.
+type Form string
+
+// The forms of a plan.
+const (
+	// ForPeople says what would be done, and why.
+	ForPeople Form = ""
+	// AsJSON is the plan as data.
+	AsJSON Form = "json"
+	// AsDocker is the docker command that makes an equal container.
+	AsDocker Form = "docker"
 )
 
 // User is a --user value.
@@ -143,7 +158,7 @@ func (p *parser) take(f flag, value string, inline bool) error {
 	switch {
 	case f.value == "" && inline:
 		return usagef("%s takes no value", f.name)
-	case f.value != "" && !inline:
+	case f.value != "" && !inline && !f.optional:
 		if len(p.rest) == 0 {
 			return usagef("%s needs a value: %s %s", f.name, f.name, f.value)
 		}

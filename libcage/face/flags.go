@@ -20,8 +20,10 @@ type flag struct {
 	name string
 	// value names the flag's value in the help; empty means it takes none.
 	value string
-	help  string
-	set   func(*Options, string) error
+	// optional says that a value comes behind an equals sign or not at all.
+	optional bool
+	help     string
+	set      func(*Options, string) error
 	// wide reports whether a value takes part of the wall away; nil is never.
 	wide func(string) bool
 }
@@ -83,9 +85,9 @@ var flags = []flag{
 		set:  func(o *Options, _ string) error { o.Exec = true; return nil },
 	},
 	{
-		name: "--dry-run",
-		help: "print the plan and run nothing",
-		set:  func(o *Options, _ string) error { o.Action = DryRun; return nil },
+		name: "--dry-run", value: "json|docker", optional: true,
+		help: "print the plan, for people, as JSON or as a docker command, and run nothing",
+		set:  func(o *Options, v string) (err error) { o.Action = DryRun; o.Form, err = form(v); return err },
 	},
 	{
 		name: "--version",
@@ -149,6 +151,14 @@ func count(v string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number of processes", v)
 	}
 	return n, nil
+}
+
+func form(v string) (Form, error) {
+	f := Form(v)
+	if f != ForPeople && f != AsJSON && f != AsDocker {
+		return "", fmt.Errorf("%q is neither %s nor %s", v, AsJSON, AsDocker)
+	}
+	return f, nil
 }
 
 func duration(v string) (time.Duration, error) {

@@ -16,7 +16,11 @@ func WriteHelp(w io.Writer, label, title string, g Grammar) error {
 	fmt.Fprintf(w, "Usage: %s %s[FLAGS] [--] [HARNESS ARGUMENTS]\n\nFlags, taken out wherever they stand before --:\n", label, dir)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range flags {
-		fmt.Fprintf(t, "  %s %s\t%s\n", f.name, f.value, f.help)
+		value := " " + f.value
+		if f.optional {
+			value = "[=" + f.value + "]"
+		}
+		fmt.Fprintf(t, "  %s%s\t%s\n", f.name, value, f.help)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/engine"
@@ -25,6 +26,9 @@ type facts struct {
 	mounts  []face.Mount
 	// ca are the certificates that the host trusts, as PEM.
 	ca []byte
+	// timezone is the name of the host's, where TZ does not say it.
+	timezone string
+	warnings []string
 }
 
 func (l *launcher) gather() (*facts, error) {
@@ -36,6 +40,12 @@ func (l *launcher) gather() (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if behind := host.BehindSudo(caller, project, l.getenv); behind != nil {
+		caller = behind
+		if project, err = host.Project(project, caller.Home); err != nil {
+			return nil, err
+		}
+	}
 	mounts, err := host.ResolveMounts(l.options.ExtraMounts)
 	if err != nil {
 		return nil, err
@@ -44,7 +54,16 @@ func (l *launcher) gather() (*facts, error) {
 	if err != nil {
 		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
 	}
-	return &facts{caller: caller, project: project, mounts: mounts, ca: ca}, nil
+	f := &facts{caller: caller, project: project, mounts: mounts, ca: ca, timezone: host.Timezone(os.Readlink)}
+	if settings := ".env." + l.payload.Label; exists(filepath.Join(project, settings)) {
+		f.warnings = append(f.warnings, settings+" of the project is not read: this version takes no settings from a project")
+	}
+	return f, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // decide asks the engine what the plan depends on and makes the plan.
@@ -61,16 +80,32 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts) 
 		Terminal:    host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
 		Environ:     l.sys.Environ,
 		ExtraMounts: f.mounts,
+		Timezone:    f.timezone,
 		Engine:      planner.Engine{AppArmor: info.AppArmor},
+		Warnings:    append(f.warnings, clockWarning(info, time.Now())...),
 		Random:      lifecycle.Random(),
 	})
+}
+
+// clockSlack is how far two clocks may be apart. Beyond it, tokens and
+// certificates are taken for not yet valid or expired.
+const clockSlack = 5 * time.Minute
+
+// clockWarning says so if the engine's clock, and so the box's, is far off.
+func clockWarning(info engine.Info, now time.Time) []string {
+	off := info.Time.Sub(now).Round(time.Second)
+	if info.Time.IsZero() || off.Abs() < clockSlack {
+		return nil
+	}
+	return []string{fmt.Sprintf("the engine's clock is %v off this one's: set it right, or logins and TLS may fail", off)}
 }
 
 // seed makes the state directory and lets the payload put into it what a
 // first session needs. A file of the harness's that cannot be read is left to
 // the harness, with a warning.
 func (l *launcher) seed(f *facts, home string) error {
-	dir, err := state.Open(f.caller.Home, l.payload.State.Host)
+	owner := state.Owner{UID: f.caller.UID, GID: f.caller.GID}
+	dir, err := state.Open(f.caller.Home, l.payload.State.Host, owner)
 	if err != nil {
 		return err
 	}

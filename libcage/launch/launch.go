@@ -28,6 +28,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/show"
 	"github.com/agent-cage/agent-cage/libcage/state"
 )
 
@@ -134,7 +135,7 @@ func (l *launcher) run() (int, error) {
 		return 0, explain(ctx, err)
 	}
 	if l.options.Action == face.DryRun {
-		return 0, writePlan(l.sys.Stdout, decision.Plan)
+		return 0, show.Plan(l.sys.Stdout, decision.Plan, l.options.Form)
 	}
 	for _, w := range decision.Plan.Warnings {
 		l.say.warn(w)

@@ -32,6 +32,9 @@ func decideEnv(in Input, u plan.User) (env []string, names []plan.Env) {
 		"PATH":    {u.Home + "/.local/bin:" + boxPath, "the box's own programs"},
 		"LANG":    {"C.UTF-8", "the locale that every box has"},
 	}
+	if in.Timezone != "" {
+		all["TZ"] = value{in.Timezone, "the host's time zone"}
+	}
 	if in.Payload.Env != nil {
 		for name, text := range in.Payload.Env(in.session(u)) {
 			all[name] = value{text, in.Payload.Title}

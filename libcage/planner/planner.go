@@ -32,7 +32,11 @@ type Input struct {
 	Environ []string
 	// ExtraMounts are those of the options, their sources resolved.
 	ExtraMounts []face.Mount
-	Engine      Engine
+	// Timezone is the name of the host's; empty if it is unknown.
+	Timezone string
+	Engine   Engine
+	// Warnings are what is known already.
+	Warnings []string
 	// Random makes the box's name unique.
 	Random string
 }
@@ -67,6 +71,7 @@ func Decide(in Input) (*Decision, error) {
 		Limits:   in.Options.Limits,
 		Terminal: in.Terminal,
 		Command:  command(in.Payload, in.Options),
+		Warnings: in.Warnings,
 		Tmpfs:    []plan.Tmpfs{{Target: needs.RunDir, Mode: 0o755, Reason: "what travels with the handshake, never on a disk"}},
 	}
 	if p.Name == "" {

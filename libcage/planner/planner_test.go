@@ -157,6 +157,16 @@ func TestEnv(t *testing.T) {
 	}
 }
 
+func TestTimezone(t *testing.T) {
+	if got := decide(t, func(in *Input) { in.Timezone = "Asia/Tokyo" }).Env; !slices.Contains(got, "TZ=Asia/Tokyo") {
+		t.Errorf("got %q", got)
+	}
+	got := decide(t, func(in *Input) { in.Timezone, in.Environ = "Asia/Tokyo", []string{"TZ=UTC"} }).Env
+	if !slices.Contains(got, "TZ=UTC") {
+		t.Errorf("got %q, want the variable to win", got)
+	}
+}
+
 func TestCommand(t *testing.T) {
 	if got := decide(t, nil).Plan.Command.Argv; !slices.Equal(got, []string{"toy", "--loose", "-p", "hi"}) {
 		t.Errorf("got %q", got)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 )
 
 // maxFile bounds what is read of a file that the box may have written, in
@@ -36,54 +36,93 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
+// Owner is whom a state directory belongs to: the caller, also where root runs
+// the launcher for somebody else.
+type Owner struct{ UID, GID uint32 }
+
 // Dir is an open and locked state directory. Close it.
 type Dir struct {
-	root *os.Root
-	lock *flock.Flock
+	root  *os.Root
+	lock  *os.File
+	owner Owner
 }
 
 // Open opens the directory rel below home, waiting for other launchers that
 // have it open. Missing directories are made with mode 0700. Every directory
-// below home must be a real one of the caller's. An error is an
-// *UnusableError.
-func Open(home, rel string) (*Dir, error) {
-	path := home
+// below home must be a real one of the owner's; no link leads out. An error
+// is an *UnusableError.
+func Open(home, rel string, owner Owner) (_ *Dir, err error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, &UnusableError{home, "cannot be opened", cause(err)}
+	}
+	defer root.Close()
+	path := "."
 	for _, name := range strings.Split(filepath.Clean(rel), string(filepath.Separator)) {
 		path = filepath.Join(path, name)
-		if err := ensure(path); err != nil {
+		if err := ensure(root, path, owner); err != nil {
+			err.Path = filepath.Join(home, path)
 			return nil, err
 		}
 	}
-	lock := flock.New(path + ".lock")
-	if err := lock.Lock(); err != nil {
-		return nil, &UnusableError{path, "cannot be locked", err}
+	lock, err := lockFile(root, path+".lock", owner)
+	if err != nil {
+		return nil, &UnusableError{filepath.Join(home, path), "cannot be locked", cause(err)}
 	}
-	root, err := os.OpenRoot(path)
+	dir, err := root.OpenRoot(path)
 	if err != nil {
 		lock.Close()
-		return nil, &UnusableError{path, "cannot be opened", err}
+		return nil, &UnusableError{filepath.Join(home, path), "cannot be opened", cause(err)}
 	}
-	return &Dir{root: root, lock: lock}, nil
+	return &Dir{root: dir, lock: lock, owner: owner}, nil
 }
 
 // ensure makes a directory or checks the one that is there.
-func ensure(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return &UnusableError{path, "cannot be made: make your home directory writable", cause(err)}
+func ensure(root *os.Root, path string, owner Owner) *UnusableError {
+	err := root.Mkdir(path, 0o700)
+	switch {
+	case err == nil:
+		if err := give(root, path, owner); err != nil {
+			return &UnusableError{Reason: "cannot be given to its owner", Err: cause(err)}
+		}
+	case !errors.Is(err, fs.ErrExist):
+		return &UnusableError{Reason: "cannot be made: make your home directory writable", Err: cause(err)}
 	}
-	info, err := os.Lstat(path)
+	info, err := root.Lstat(path)
 	switch {
 	case err != nil:
-		return &UnusableError{path, "cannot be looked at", cause(err)}
+		return &UnusableError{Reason: "cannot be looked at", Err: cause(err)}
 	case info.Mode()&fs.ModeSymlink != 0:
-		return &UnusableError{path, "is a symbolic link: replace it by a directory", nil}
+		return &UnusableError{Reason: "is a symbolic link: replace it by a directory"}
 	case !info.IsDir():
-		return &UnusableError{path, "is not a directory: move it away", nil}
+		return &UnusableError{Reason: "is not a directory: move it away"}
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
-		return &UnusableError{path, fmt.Sprintf("belongs to user %d and you are %d: change its owner or move it away", stat.Uid, os.Getuid()), nil}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != owner.UID {
+		return &UnusableError{Reason: fmt.Sprintf("belongs to user %d and not to you, user %d: change its owner or move it away", stat.Uid, owner.UID)}
 	}
 	return nil
+}
+
+// give makes the owner that of a new file, where it is another than this
+// process's.
+func give(root *os.Root, path string, owner Owner) error {
+	if int(owner.UID) == os.Geteuid() {
+		return nil
+	}
+	return root.Lchown(path, int(owner.UID), int(owner.GID))
+}
+
+// lockFile opens a file and waits until no other process has it locked. The
+// lock ends with the process.
+func lockFile(root *os.Root, path string, owner Owner) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(give(root, path, owner), unix.Flock(int(f.Fd()), unix.LOCK_EX)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // cause takes the path out of a file system error.
@@ -102,7 +141,7 @@ func (d *Dir) Close() error { return errors.Join(d.root.Close(), d.lock.Close())
 // is fs.ErrNotExist if there is none. A link is not followed out of the
 // directory, and a pipe is not waited for.
 func (d *Dir) ReadFile(name string) ([]byte, error) {
-	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +177,7 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	if _, err := f.Write(data); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(f.Sync(), f.Close(), give(d.root, temp, d.owner)); err != nil {
 		return err
 	}
 	return d.root.Rename(temp, name)

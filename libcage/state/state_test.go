@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
+func me() Owner { return Owner{uint32(os.Getuid()), uint32(os.Getgid())} }
+
 func open(t *testing.T, home string) *Dir {
 	t.Helper()
-	d, err := Open(home, ".claude-box/state")
+	d, err := Open(home, ".claude-box/state", me())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +81,13 @@ func TestUnusable(t *testing.T) {
 	}{
 		{"link", func(h string) error { return os.Symlink(h, filepath.Join(h, ".claude-box")) }, "symbolic link"},
 		{"file", func(h string) error { return os.WriteFile(filepath.Join(h, ".claude-box"), nil, 0o600) }, "is not a directory"},
-		{"no home", os.Remove, "cannot be made"},
+		{"no home", os.Remove, "cannot be opened"},
 	}
 	for _, tt := range tests {
 		home := filepath.Join(t.TempDir(), "home")
 		must(t, os.Mkdir(home, 0o700))
 		must(t, tt.prepare(home))
-		_, err := Open(home, ".claude-box/state")
+		_, err := Open(home, ".claude-box/state", me())
 		var unusable *UnusableError
 		if !errors.As(err, &unusable) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
@@ -100,8 +102,28 @@ func TestAnothersDirectory(t *testing.T) {
 	home := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(home, ".claude-box"), 0o700))
 	must(t, os.Chown(filepath.Join(home, ".claude-box"), 12345, 12345))
-	if _, err := Open(home, ".claude-box/state"); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
+	if _, err := Open(home, ".claude-box/state", me()); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
 		t.Errorf("got %v, want it refused", err)
+	}
+}
+
+// What root makes for somebody else is that one's.
+func TestForAnother(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	home := t.TempDir()
+	must(t, os.Chown(home, 12345, 54321))
+	d, err := Open(home, ".claude-box/state", Owner{12345, 54321})
+	must(t, err)
+	defer d.Close()
+	must(t, d.WriteFile("x", nil))
+	for _, path := range []string{".claude-box", ".claude-box/state", ".claude-box/state.lock", ".claude-box/state/x"} {
+		info, err := os.Lstat(filepath.Join(home, path))
+		must(t, err)
+		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 12345 || stat.Gid != 54321 {
+			t.Errorf("%s belongs to %d:%d", path, stat.Uid, stat.Gid)
+		}
 	}
 }
 
@@ -110,7 +132,7 @@ func TestLock(t *testing.T) {
 	d := open(t, home)
 	second := make(chan error)
 	go func() {
-		d, err := Open(home, ".claude-box/state")
+		d, err := Open(home, ".claude-box/state", me())
 		if err == nil {
 			err = d.Close()
 		}

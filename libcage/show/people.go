@@ -1,4 +1,4 @@
-package launch
+package show
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/plan"
 )
 
-// writePlan prints a plan for people: what, and why.
-func writePlan(w io.Writer, p *plan.Plan) error {
+// People prints a plan for people: what, and why.
+func People(w io.Writer, p *plan.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(what, value, why string) {
 		if value == "" {

@@ -1,0 +1,42 @@
+package host
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// BehindSudo returns the user who called sudo, if a root caller is one and the
+// project is that user's: what is done in it is done for that user. Otherwise
+// it returns nil.
+func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
+	if c.UID != 0 {
+		return nil
+	}
+	uid, err := strconv.ParseUint(getenv("SUDO_UID"), 10, 32)
+	if err != nil || uid == 0 {
+		return nil
+	}
+	info, err := os.Stat(project)
+	if err != nil {
+		return nil
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || uint64(stat.Uid) != uid {
+		return nil
+	}
+	// The user database and not the environment says who that is.
+	u, err := user.LookupId(strconv.FormatUint(uid, 10))
+	if err != nil {
+		return nil
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil
+	}
+	home, err := findHome(u.HomeDir)
+	if err != nil {
+		return nil
+	}
+	return &Caller{UID: uint32(uid), GID: uint32(gid), Name: u.Username, Home: home}
+}
