@@ -1,23 +1,36 @@
 package main
 
 import (
-	"github.com/agent-cage/agent-cage/images"
+	"path"
+
 	"github.com/agent-cage/agent-cage/libcage/doctor"
+	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/payloads/claude"
+	"github.com/agent-cage/agent-cage/payloads/codex"
 )
 
-// harnesses are those that there are launchers for, and what each is logged
-// in by.
-func harnesses() []doctor.Harness {
+// harnesses are those that there are launchers for.
+func harnesses() ([]doctor.Harness, error) {
+	claudeCode, err := claude.Payload()
+	if err != nil {
+		return nil, err
+	}
+	codexCLI, err := codex.Payload()
+	if err != nil {
+		return nil, err
+	}
 	return []doctor.Harness{
-		{
-			Label: "claude-box", Image: images.Claude,
-			LoginFiles: []string{".claude-box/state/.credentials.json"},
-			LoginVars:  []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
-		},
-		{
-			Label: "codex-box", Image: images.Codex,
-			LoginFiles: []string{".codex-box/state/auth.json"},
-			LoginVars:  []string{"OPENAI_API_KEY"},
-		},
+		harness(claudeCode, ".credentials.json"),
+		harness(codexCLI, "auth.json"),
+	}, nil
+}
+
+// harness says what a doctor must know of one; login is the file in its state
+// directory that it keeps its login in.
+func harness(p *payload.Payload, login string) doctor.Harness {
+	return doctor.Harness{
+		Label: p.Label, Image: p.Image.Name,
+		LoginFiles: []string{path.Join(p.State.Host, login)},
+		LoginVars:  p.Forward,
 	}
 }

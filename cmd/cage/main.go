@@ -2,11 +2,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/agent-cage/agent-cage/libcage/admin"
 )
 
 func main() {
-	os.Exit(admin.Main(admin.Process(harnesses())))
+	known, err := harnesses()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cage:", err)
+		os.Exit(1)
+	}
+	os.Exit(admin.Main(admin.Process(known)))
 }

@@ -18,7 +18,7 @@ func (e *examination) lookAtNetwork() {
 	bundle, err := cabundle.Find(e.Getenv, os.ReadFile)
 	switch count := bytes.Count(bundle, []byte("-----BEGIN")); {
 	case err != nil:
-		e.find("ca", Problem, err.Error(), "")
+		e.find("ca", Problem, err.Error(), "let the variable name a readable PEM file, or unset it")
 	case count == 0:
 		e.find("ca", Note, "this machine's certificates are not in a file: a box trusts the public ones", "behind a TLS proxy, let CAGE_CA_BUNDLE name a PEM file with its authority")
 	default:
