@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -364,6 +366,55 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
+}
+
+// TestMain lets the test program stand in for another builder: it takes the lock
+// of the directory that the variable names and keeps it until it is killed.
+func TestMain(m *testing.M) {
+	dir := os.Getenv("IMAGE_TEST_HOLD_LOCK")
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	if _, err := lockBuild(context.Background(), dir, "engine", "ref", func() {}); err != nil {
+		os.Exit(1)
+	}
+	fmt.Println("locked")
+	select {}
+}
+
+func TestADeadBuilderBlocksNobody(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	builder := exec.Command(self)
+	builder.Env = append(os.Environ(), "IMAGE_TEST_HOLD_LOCK="+dir)
+	stdout, err := builder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := builder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "locked\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	waited := false
+	release, err := lockBuild(t.Context(), dir, "engine", "ref", func() {
+		waited = true
+		if err := builder.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	_ = builder.Wait() // it was killed
+	if !waited {
+		t.Error("the lock of a living builder was taken")
+	}
 }
 
 func TestNamesInContextAndBinaries(t *testing.T) {
