@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ func phases() []phase {
 	return []phase{
 		{"handshake", (*box).shakeHands},
 		{"refuse-socket", (*box).refuseSocket},
+		{"witness", (*box).compareDirectories},
 		{"mounts", (*box).idmapMounts},
 		{"user", (*box).makeUser},
 		{"trust-store", (*box).extendTrust},
@@ -106,6 +108,19 @@ func (b *box) shakeHands() error {
 		}
 	}
 	b.run = run
+	return nil
+}
+
+// compareDirectories makes sure that the engine has mounted the launcher's
+// directories and not others of the same name. They may be closed to all but
+// their owner, who is looked at them as.
+func (b *box) compareDirectories() error {
+	u := b.run.Plan.User
+	for _, w := range b.run.Witnesses {
+		if err := asUser(u.HostUID, u.HostGID, func() error { return w.Check(filepath.Join(b.root, w.Dir)) }); err != nil {
+			return &exitstatus.Fault{Kind: exitstatus.EngineStartFailed, Err: err}
+		}
+	}
 	return nil
 }
 

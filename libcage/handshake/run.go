@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/agent-cage/agent-cage/libcage/plan"
+	"github.com/agent-cage/agent-cage/libcage/witness"
 )
 
 // MaxRun is the largest frame that is written or read, in bytes of JSON.
@@ -61,6 +62,8 @@ type Run struct {
 	CABundle string
 	// Size is the terminal's size; nil leaves it as it is.
 	Size *Size
+	// Witnesses are of the directories that must be the launcher's own.
+	Witnesses []witness.Witness
 	// Trace asks for a progress message with the time of each phase.
 	Trace bool
 }
@@ -101,6 +104,8 @@ type wireRun struct {
 	CABundle text       `json:"caBundle,omitempty"`
 	Size     *Size      `json:"size,omitempty"`
 	Trace    bool       `json:"trace,omitempty"`
+
+	Witnesses []witness.Witness `json:"witnesses,omitempty"`
 }
 
 type wireFile struct {
@@ -198,7 +203,7 @@ func (r *Run) bytes() int {
 func (r *Run) wire() *wireRun {
 	w := &wireRun{
 		Plan: r.Plan, Argv: texts(r.Argv), Env: texts(r.Env), Dir: text(r.Dir),
-		CABundle: text(r.CABundle), Size: r.Size, Trace: r.Trace,
+		CABundle: text(r.CABundle), Size: r.Size, Trace: r.Trace, Witnesses: r.Witnesses,
 	}
 	for _, f := range r.Files {
 		w.Files = append(w.Files, wireFile{
@@ -211,7 +216,7 @@ func (r *Run) wire() *wireRun {
 func (w *wireRun) run() *Run {
 	r := &Run{
 		Plan: w.Plan, Argv: plainStrings(w.Argv), Env: plainStrings(w.Env), Dir: string(w.Dir),
-		CABundle: string(w.CABundle), Size: w.Size, Trace: w.Trace,
+		CABundle: string(w.CABundle), Size: w.Size, Trace: w.Trace, Witnesses: w.Witnesses,
 	}
 	for _, f := range w.Files {
 		r.Files = append(r.Files, File{

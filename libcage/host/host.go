@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Caller is who started the launcher.
@@ -110,6 +111,9 @@ func Project(named string, home string) (string, error) {
 		return refuse("it cannot be read: " + cause(err))
 	} else {
 		d.Close()
+	}
+	if !utf8.ValidString(dir) {
+		return refuse("its name is not UTF-8, so no engine can be told of it: rename it")
 	}
 	if reason := tooWide(dir, home); reason != "" {
 		return refuse(reason)

@@ -41,6 +41,7 @@ func TestProject(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o600))
 	must(t, os.Symlink(project, filepath.Join(root, "link")))
 	must(t, os.Symlink(home, filepath.Join(root, "home-link")))
+	must(t, os.Mkdir(filepath.Join(root, "latin-\xe9"), 0o755))
 	t.Chdir(project)
 	rel, err := filepath.Rel(home, project)
 	must(t, err)
@@ -53,6 +54,7 @@ func TestProject(t *testing.T) {
 		{filepath.Join(root, "missing"), "", "does not exist"},
 		{filepath.Join(root, "file"), "", "not a directory"},
 		{filepath.Join(root, "file", "x"), "", "not a directory"},
+		{filepath.Join(root, "latin-\xe9"), "", "not UTF-8"},
 		{"~", "", "your home directory"},
 		{home, "", "your home directory"},
 		{filepath.Join(root, "home-link"), "", "your home directory"},

@@ -18,11 +18,7 @@ func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
 	if err != nil || uid == 0 {
 		return nil
 	}
-	info, err := os.Stat(project)
-	if err != nil {
-		return nil
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || uint64(stat.Uid) != uid {
+	if owner, ok := Owner(project); !ok || uint64(owner) != uid {
 		return nil
 	}
 	// The user database and not the environment says who that is.
@@ -39,4 +35,17 @@ func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
 		return nil
 	}
 	return &Caller{UID: uint32(uid), GID: uint32(gid), Name: u.Username, Home: home}
+}
+
+// Owner returns the user that a directory belongs to.
+func Owner(dir string) (uid uint32, ok bool) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return stat.Uid, true
 }

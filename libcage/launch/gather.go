@@ -58,6 +58,9 @@ func (l *launcher) gather() (*facts, error) {
 	if settings := ".env." + l.payload.Label; exists(filepath.Join(project, settings)) {
 		f.warnings = append(f.warnings, settings+" of the project is not read: this version takes no settings from a project")
 	}
+	if owner, ok := host.Owner(project); ok && caller.UID == 0 && owner != 0 && l.options.User == nil {
+		f.warnings = append(f.warnings, fmt.Sprintf("the project belongs to user %d, and what is not root's is not the harness's to write: start as that user, or with --user %d", owner, owner))
+	}
 	return f, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
+	"github.com/agent-cage/agent-cage/libcage/witness"
 )
 
 // session is the time in which a box runs: its streams, and the handshake at
@@ -69,6 +70,11 @@ func (s *session) sendRun() error {
 		Size:     s.console.size(),
 		Trace:    s.say.debugging,
 	}
+	w, err := witness.Take(p.Project.Dir)
+	if err != nil {
+		return err
+	}
+	run.Witnesses = []witness.Witness{w}
 	return handshake.WriteRun(s.streams.Stdin(), run)
 }
 
