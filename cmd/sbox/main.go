@@ -1,0 +1,19 @@
+// Command sbox runs one command in a cage: everything read-only but the green
+// zone, no network, secrets hidden.
+package main
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/agent-cage/agent-cage/sandbox"
+)
+
+func main() {
+	// Signals, the terminal and bubblewrap's life hang on this thread.
+	runtime.LockOSThread()
+	if sandbox.IsStart(os.Args) {
+		os.Exit(sandbox.Start(os.Args))
+	}
+	os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-cage/agent-cage/zone"
+)
+
+// The cage's ~/.cache is made of slots: an overlay's upper layer may be
+// mounted once at a time, so that cages at the same time take different ones.
+// Alone, a cage always gets slot 0, which is how its cache lasts.
+const maxSlots = 1024
+
+// slot is a cache layer that this cage holds.
+type slot struct {
+	dir  string
+	lock *os.File // nil while the cage is only described
+}
+
+func (m *Machine) slotDir(n int) string {
+	return filepath.Join(m.StateDir, "cache", strconv.Itoa(n))
+}
+
+// takeSlot takes the first free slot. Its lock file is given to bubblewrap,
+// so that it is held for as long as anything of the cage lives.
+func (m *Machine) takeSlot() (*slot, error) {
+	for n := range maxSlots {
+		dir := m.slotDir(n)
+		for _, sub := range []string{"upper", "work", "private"} {
+			if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+				return nil, err
+			}
+		}
+		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			return &slot{dir: dir, lock: f}, nil
+		}
+		f.Close()
+	}
+	return nil, refusedf("end some of the cages that run", "%d cages hold a cache layer", maxSlots)
+}
+
+// cacheMount decides what the cage's ~/.cache is. The second result is what a
+// person should know.
+func (m *Machine) cacheMount(cache string) (Mount, string) {
+	if m.Zone.Cache == zone.CacheShared {
+		return Mount{Kind: Writable, Source: cache, Target: cache, Checked: true, Reason: "zone: the host's cache, by settings"}, ""
+	}
+	dir := m.slotDir(0)
+	if m.Slot != nil {
+		dir = m.Slot.dir
+	}
+	private := Mount{Kind: Writable, Source: filepath.Join(dir, "private"), Target: cache, Reason: "a cache of the cage's own"}
+	if m.Zone.Cache == zone.CachePrivate {
+		return private, ""
+	}
+	if why := m.overlayRefusal(cache, dir); why != "" {
+		return private, "~/.cache: the host's cannot be read below a layer of the cage's own (" + why + "); the cage has a private one"
+	}
+	return Mount{Kind: Overlay, Source: cache, Target: cache,
+		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
+		Reason: "reads the host's cache, writes to a layer of the cage's own"}, ""
+}
+
+// overlayRefusal says why this machine cannot lay the cage's layer over the
+// host's cache; empty if it can.
+func (m *Machine) overlayRefusal(cache, dir string) string {
+	if !m.Bubblewrap.atLeast(0, 11) {
+		return "bubblewrap " + m.Bubblewrap.Version + " has no overlays; 0.11 has"
+	}
+	var st unix.Statfs_t
+	probe := dir
+	for unix.Statfs(probe, &st) != nil && probe != "/" {
+		probe = filepath.Dir(probe)
+	}
+	if st.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return "the home directory is itself an overlay"
+	}
+	return ""
+}

@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is what sbox tells its second self, which starts the command inside
+// the finished cage. It travels in a memory file: an environment handed to
+// bubblewrap itself would already act on that, and its own command line has a
+// limit that the kernel's does not have.
+type order struct {
+	// Stderr is the descriptor of the caller's standard error.
+	Stderr int
+	// Mask are the signals that the caller had blocked.
+	Mask uint64
+	// Dir is where the command starts.
+	Dir string
+	// Args and Env are the command's.
+	Args []string
+	Env  []string
+	// Checks are the files that must be mounted where they were planned.
+	Checks []check
+	// Writable are the mount points that may be written.
+	Writable []string
+}
+
+// check is the identity of a planned mount.
+type check struct {
+	Path     string
+	Dev, Ino uint64
+}
+
+// encode writes an order as NUL-terminated fields, each list after its length.
+func (o *order) encode() []byte {
+	var b []byte
+	put := func(ss ...string) {
+		for _, s := range ss {
+			b = append(append(b, s...), 0)
+		}
+	}
+	list := func(ss []string) {
+		put(strconv.Itoa(len(ss)))
+		put(ss...)
+	}
+	put(strconv.Itoa(o.Stderr), strconv.FormatUint(o.Mask, 16), o.Dir)
+	list(o.Args)
+	list(o.Env)
+	list(o.Writable)
+	put(strconv.Itoa(len(o.Checks)))
+	for _, c := range o.Checks {
+		put(c.Path, strconv.FormatUint(c.Dev, 16), strconv.FormatUint(c.Ino, 16))
+	}
+	return b
+}
+
+var errOrder = errors.New("the order is damaged")
+
+func decodeOrder(data []byte) (*order, error) {
+	bad := false
+	next := func() string {
+		i := bytes.IndexByte(data, 0)
+		if i < 0 {
+			bad = true
+			return ""
+		}
+		s := string(data[:i])
+		data = data[i+1:]
+		return s
+	}
+	number := func(base int) uint64 {
+		n, err := strconv.ParseUint(next(), base, 64)
+		bad = bad || err != nil
+		return n
+	}
+	list := func() []string {
+		n := number(10)
+		if n > uint64(len(data)) {
+			bad = true
+			return nil
+		}
+		out := make([]string, 0, n)
+		for range n {
+			out = append(out, next())
+		}
+		return out
+	}
+	o := &order{Stderr: int(number(10)), Mask: number(16), Dir: next()}
+	o.Args, o.Env, o.Writable = list(), list(), list()
+	for range number(10) {
+		if bad {
+			break
+		}
+		o.Checks = append(o.Checks, check{Path: next(), Dev: number(16), Ino: number(16)})
+	}
+	if bad || len(o.Args) == 0 {
+		return nil, errOrder
+	}
+	return o, nil
+}
+
+// IsStart reports whether this process is the one that bubblewrap starts
+// inside the cage.
+func IsStart(args []string) bool { return len(args) == 2 && args[0] == startPath }
+
+// Start looks at the cage from inside, then becomes the command. It returns
+// only if that fails, with the status to exit with; what went wrong is on the
+// caller's standard error.
+func Start(args []string) int {
+	o, err := readOrder(args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sbox:", err)
+		return StatusRefused
+	}
+	if o.Stderr >= 0 {
+		if err := unix.Dup3(o.Stderr, 2, 0); err != nil {
+			return StatusRefused
+		}
+	}
+	if err := unix.CloseRange(3, ^uint(0)>>1, 0); err != nil {
+		closeFrom(3)
+	}
+	if err := o.verify("/proc/self/mountinfo"); err != nil {
+		fmt.Fprintln(os.Stderr, "sbox:", err)
+		return StatusRefused
+	}
+	// Failing is no harm: the command then is no earlier victim than others.
+	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	return o.exec()
+}
+
+func readOrder(arg string) (*order, error) {
+	fd, err := strconv.Atoi(arg)
+	if err != nil || fd < 3 {
+		return nil, errOrder
+	}
+	f := os.NewFile(uintptr(fd), "order")
+	if f == nil {
+		return nil, errOrder
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return decodeOrder(data)
+}
+
+// closeFrom is for kernels without close_range.
+func closeFrom(first int) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// exec finds the program on the command's own PATH and becomes it.
+func (o *order) exec() int {
+	name := o.Args[0]
+	path, err := lookCommand(name, o.Env)
+	if err == nil {
+		mask := unix.Sigset_t{}
+		mask.Val[0] = o.Mask
+		if err = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil); err == nil {
+			err = syscall.Exec(path, o.Args, o.Env)
+			if errors.Is(err, unix.ENOEXEC) {
+				// As execvp does: a script without a first line.
+				err = syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, o.Args[1:]...), o.Env)
+			}
+		}
+	}
+	var pe *os.PathError
+	switch {
+	case errors.Is(err, unix.ENOENT) && path != "" && exists(path):
+		fmt.Fprintf(os.Stderr, "sbox: %q cannot be executed: its interpreter is missing\n", name)
+		return StatusRefused
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		fmt.Fprintf(os.Stderr, "sbox: %q not found\n", name)
+		return StatusNotFound
+	case errors.As(err, &pe):
+		err = pe.Err
+	}
+	fmt.Fprintf(os.Stderr, "sbox: %q cannot be executed: %v\n", name, err)
+	return StatusRefused
+}
+
+// lookCommand finds a program as execvp does: a name with a slash is a path,
+// and a match that may not be executed is remembered, not taken.
+func lookCommand(name string, env []string) (string, error) {
+	if name == "" {
+		return "", unix.ENOENT
+	}
+	if strings.Contains(name, "/") {
+		return name, executable(name)
+	}
+	search := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	var found error = unix.ENOENT
+	for _, dir := range strings.Split(search, ":") {
+		if dir == "" {
+			dir = "."
+		}
+		p := filepath.Join(dir, name)
+		if !filepath.IsAbs(p) {
+			p = "./" + p
+		}
+		err := executable(p)
+		if err == nil {
+			return p, nil
+		}
+		if errors.Is(err, unix.EACCES) {
+			found = unix.EACCES
+		}
+	}
+	return "", found
+}
+
+func executable(p string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(p, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.EACCES
+	}
+	return unix.Access(p, unix.X_OK)
+}
