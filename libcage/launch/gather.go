@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/face"
+	"github.com/agent-cage/agent-cage/libcage/gitdir"
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
@@ -24,6 +26,8 @@ type facts struct {
 	caller  *host.Caller
 	project string
 	mounts  []face.Mount
+	// gitDir is the project's git directory, if it is outside of it.
+	gitDir string
 	// ca are the certificates that the host trusts, as PEM.
 	ca []byte
 	// timezone is the name of the host's, where TZ does not say it.
@@ -55,6 +59,9 @@ func (l *launcher) gather() (*facts, error) {
 		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
 	}
 	f := &facts{caller: caller, project: project, mounts: mounts, ca: ca, timezone: host.Timezone(os.Readlink)}
+	if err := f.findGit(); err != nil {
+		return nil, err
+	}
 	if settings := ".env." + l.payload.Label; exists(filepath.Join(project, settings)) {
 		f.warnings = append(f.warnings, settings+" of the project is not read: this version takes no settings from a project")
 	}
@@ -62,6 +69,24 @@ func (l *launcher) gather() (*facts, error) {
 		f.warnings = append(f.warnings, fmt.Sprintf("the project belongs to user %d, and what is not root's is not the harness's to write: start as that user, or with --user %d", owner, owner))
 	}
 	return f, nil
+}
+
+// findGit notes where the project's git directory is, and says so if the box
+// does not get it.
+func (f *facts) findGit() error {
+	var unproven *gitdir.UnprovenError
+	dir, err := gitdir.Outside(f.project)
+	switch {
+	case errors.As(err, &unproven):
+		f.warnings = append(f.warnings, unproven.Error())
+	case err != nil:
+		return err
+	}
+	f.gitDir = dir
+	if top := gitdir.Above(f.project); top != "" {
+		f.warnings = append(f.warnings, fmt.Sprintf("the project is a part of the repository %s, of which the box has nothing else: start there to use git", top))
+	}
+	return nil
 }
 
 func exists(path string) bool {
@@ -82,6 +107,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts) 
 		Project:     f.project,
 		Terminal:    host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
 		Environ:     l.sys.Environ,
+		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
 		Engine:      planner.Engine{AppArmor: info.AppArmor},

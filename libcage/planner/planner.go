@@ -30,6 +30,8 @@ type Input struct {
 	Terminal plan.Terminal
 	// Environ is the caller's environment, NAME=value.
 	Environ []string
+	// GitDir is the project's git directory, if it is outside of it.
+	GitDir string
 	// ExtraMounts are those of the options, their sources resolved.
 	ExtraMounts []face.Mount
 	// Timezone is the name of the host's; empty if it is unknown.
@@ -159,6 +161,9 @@ func decideMounts(in Input, u plan.User) ([]plan.Mount, error) {
 			Target: filepath.Join(u.Home, in.Payload.State.Box),
 			Reason: "the harness's login and sessions",
 		},
+	}
+	if in.GitDir != "" {
+		mounts = append(mounts, plan.Mount{Source: in.GitDir, Target: in.GitDir, Reason: "the git directory of the project, which is outside of it"})
 	}
 	for _, m := range in.ExtraMounts {
 		mounts = append(mounts, plan.Mount{

@@ -95,11 +95,13 @@ func TestNeverRoot(t *testing.T) {
 
 func TestMounts(t *testing.T) {
 	p := decide(t, func(in *Input) {
+		in.GitDir = "/home/ann/src/main/.git"
 		in.ExtraMounts = []face.Mount{{Source: "/data, with: all", Target: "/data", ReadOnly: true}}
 	}).Plan
 	want := []plan.Mount{
 		{Source: "/home/ann/src/app", Target: "/home/ann/src/app"},
 		{Source: "/home/ann/.toy-box/state", Target: "/home/ann/.toy"},
+		{Source: "/home/ann/src/main/.git", Target: "/home/ann/src/main/.git"},
 		{Source: "/data, with: all", Target: "/data", ReadOnly: true},
 	}
 	for i, m := range p.Mounts {
