@@ -1,3 +1,9 @@
+// It is idle as long as the box lives, so no count of processors has to be
+// found out at its start, or watched.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command cage-init is PID 1 of every box.
 package main
 

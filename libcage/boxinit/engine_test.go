@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,9 @@ func TestMain(m *testing.M) {
 // needEngine skips a test where no box can run.
 func needEngine(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short: the test starts boxes")
+	}
 	conn, err := net.Dial("unix", engineSocket)
 	if err != nil {
 		t.Skipf("no container engine answers: %v", err)
@@ -153,7 +157,7 @@ type testBox struct {
 	NoFrame    bool
 	// Binds are mounts that the plan does not know of.
 	Binds []string
-	// Image, if not "", replaces the entry point.
+	// Entrypoint, if not nil, is there instead of cage-init.
 	Entrypoint []string
 	// Typed is the harness's input; Typing is called with the stream when the
 	// harness has started. Neither closes it if Open is set.
@@ -181,9 +185,9 @@ type ended struct {
 }
 
 // sh is a run of a shell command as user 1000 with a home of its own.
-func sh(command string) handshake.Run { return command1("sh", "-c", command) }
+func sh(script string) handshake.Run { return command("sh", "-c", script) }
 
-func command1(argv ...string) handshake.Run {
+func command(argv ...string) handshake.Run {
 	return handshake.Run{
 		Argv: argv, Dir: "/",
 		Plan: plan.Plan{User: plan.User{
@@ -238,8 +242,11 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 	t.Cleanup(func() { api(t, "DELETE", "/containers/"+r.id+"?force=1", nil) })
 
 	r.conn = hijack(t, "/containers/"+r.id+"/attach?stream=1&stdin=1&stdout=1&stderr=1&detachKeys=%FF,%FF,%FF,%FF", "")
+	var begin atomic.Int64 // when PID 1 had started
+	begin.Store(time.Now().UnixNano())
 	dialogue := handshake.NewDialogue(b.Run.Nonce, &r.out, handshake.Events{
 		Ready: func() error {
+			begin.Store(time.Now().UnixNano())
 			if b.NoFrame {
 				return nil
 			}
@@ -259,7 +266,6 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 		dialogue.Close()
 		copied <- err
 	}()
-	begin := time.Now()
 	if status, body := api(t, "POST", "/containers/"+r.id+"/start", nil); status != http.StatusNoContent {
 		t.Fatalf("start: %d %s", status, body)
 	}
@@ -282,8 +288,13 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 		if !b.NoLifeline {
 			r.hang()
 		}
+		stuck := time.AfterFunc(30*time.Second, func() {
+			t.Errorf("the box does not end: output %q", r.out.String())
+			api(t, "POST", "/containers/"+r.id+"/kill", nil)
+		})
 		_, body := api(t, "POST", "/containers/"+r.id+"/wait", nil)
-		took := time.Since(begin)
+		stuck.Stop()
+		took := time.Since(time.Unix(0, begin.Load()))
 		var exit struct{ StatusCode int }
 		if err := json.Unmarshal(body, &exit); err != nil {
 			t.Fatalf("wait: %s", body)

@@ -10,7 +10,7 @@ import (
 // environment returns the harness's: the image's, who it is, the bundle that
 // it trusts, and last the run's own, each later one winning.
 func (b *box) environment() []string {
-	return mergeEnv(
+	env := mergeEnv(
 		slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }),
 		[]string{
 			"HOME=" + b.account.Home,
@@ -22,6 +22,8 @@ func (b *box) environment() []string {
 		b.trust,
 		b.run.Env,
 	)
+	settleLocales(b.root, env)
+	return env
 }
 
 // mergeEnv joins environments; of each name the last value stays, at the place

@@ -29,12 +29,19 @@ func (b *box) writeRunFile(f handshake.File) error {
 	if f.Owner == handshake.Harness {
 		uid, gid = b.account.UID, b.account.GID
 	}
-	write := func() error { return replaceFile(b.root, path, []byte(f.Content), f.Mode, uid, gid) }
+	write := func(dirMode uint32) error {
+		return replaceFile(b.root, path, []byte(f.Content), dirMode, f.Mode, uid, gid)
+	}
 	switch {
 	case filepath.IsAbs(f.Path) && strings.HasPrefix(path, needs.RunDir+"/"):
-		return write()
+		// Directories there are root's, and the harness has to pass.
+		return write(0o755)
 	case filepath.IsAbs(f.Path) && strings.HasPrefix(path, b.account.Home+"/") && f.Owner == handshake.Harness:
-		return asUser(uid, gid, write)
+		dirMode := uint32(0o755)
+		if f.Mode&0o077 == 0 {
+			dirMode = 0o700
+		}
+		return asUser(uid, gid, func() error { return write(dirMode) })
 	}
 	return fmt.Errorf("a file of the run is neither below %s nor the harness's below its home: %s", needs.RunDir, f.Path)
 }

@@ -26,7 +26,7 @@ func Main(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case len(argv) == 2 && argv[1] == "lifeline":
 		return report(stderr, holdLifeline(lifelineSocket, stdin, stdout))
 	case len(argv) == 1 && os.Getpid() == 1:
-		return newSupervisor(started, os.Stdin, stdout, stderr).run()
+		return newSupervisor(started, os.Stdin, stdout).run()
 	}
 	fmt.Fprintln(stderr, "cage-init is the first process of a box, which a launcher starts; as a command it knows only: cage-init lifeline")
 	return 1

@@ -19,7 +19,6 @@ var enginePaths = []string{
 	"/var/run/docker/metrics.sock",
 	"/var/run/containerd/containerd.sock",
 	"/var/run/containerd/containerd.sock.ttrpc",
-	"/var/run/containerd/io.containerd.runtime.v2.task/*/*/shim.sock",
 	"/var/run/podman/podman.sock",
 	"/var/run/crio/crio.sock",
 	"/var/run/buildkit/buildkitd.sock",
@@ -67,14 +66,17 @@ func (b *box) refuseSocket() error {
 func engineSocket(root string, mounts mountTable) string {
 	ends := ends(enginePaths)
 	for _, m := range mounts {
-		if kernelFS[m.FSType] {
+		if m.Point == "/" || kernelFS[m.FSType] {
 			continue
 		}
 		if isSocket(path.Join(root, m.Point)) {
 			return m.Point
 		}
-		for _, end := range ends {
-			hits, _ := filepath.Glob(path.Join(escapeGlob(path.Join(root, m.Point)), end))
+		for _, e := range ends {
+			if !e.fits(m) {
+				continue
+			}
+			hits, _ := filepath.Glob(path.Join(escapeGlob(path.Join(root, m.Point)), e.tail))
 			for _, hit := range hits {
 				if isSocket(hit) {
 					return path.Join("/", strings.TrimPrefix(hit, path.Clean(root)))
@@ -85,17 +87,28 @@ func engineSocket(root string, mounts mountTable) string {
 	return ""
 }
 
+// end is a tail of an engine's path, and the directory that it is found in.
+type end struct{ dir, tail string }
+
+// fits spares the search of every directory of a large mount: an end that
+// begins with a wildcard is looked for only where the mount can be the
+// directory above it.
+func (e end) fits(m mount) bool {
+	return !strings.HasPrefix(e.tail, "*") || m.Root == "/" || path.Base(m.Root) == e.dir
+}
+
 // ends returns every tail of the paths, once.
-func ends(paths []string) []string {
-	var out []string
-	seen := map[string]bool{}
+func ends(paths []string) []end {
+	var out []end
+	seen := map[end]bool{}
 	for _, p := range paths {
-		for rest := strings.TrimPrefix(p, "/"); rest != ""; {
-			if !seen[rest] {
-				seen[rest] = true
-				out = append(out, rest)
+		e := end{tail: strings.TrimPrefix(p, "/")}
+		for e.tail != "" {
+			if !seen[e] {
+				seen[e] = true
+				out = append(out, e)
 			}
-			_, rest, _ = strings.Cut(rest, "/")
+			e.dir, e.tail, _ = strings.Cut(e.tail, "/")
 		}
 	}
 	return out

@@ -2,7 +2,6 @@ package boxinit
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -27,13 +26,12 @@ const statusKilled = 128 + int(unix.SIGKILL)
 
 // supervisor is PID 1 after its start: it owns the decision how the box ends.
 type supervisor struct {
-	box    *box
-	stderr io.Writer
-	due    <-chan time.Time
-	line   *lifeline
+	box  *box
+	due  <-chan time.Time
+	line *lifeline
 }
 
-func newSupervisor(started time.Time, stdin *os.File, stdout, stderr io.Writer) *supervisor {
+func newSupervisor(started time.Time, stdin *os.File, stdout io.Writer) *supervisor {
 	return &supervisor{
 		box: &box{
 			root:    "/",
@@ -42,9 +40,8 @@ func newSupervisor(started time.Time, stdin *os.File, stdout, stderr io.Writer) 
 			reap:    newReaper(),
 			signals: make(chan os.Signal, 64),
 		},
-		stderr: stderr,
-		due:    time.After(time.Until(started.Add(lifelineDue))),
-		line:   newLifeline(),
+		due:  time.After(time.Until(started.Add(lifelineDue))),
+		line: newLifeline(),
 	}
 }
 
@@ -96,7 +93,8 @@ func (s *supervisor) run() int {
 			s.line.held = nil
 		case <-due:
 			if !s.box.answered.Load() {
-				fmt.Fprintln(s.stderr, "cage-init: no launcher has answered; boxes are started by their launchers")
+				s.fail(exitstatus.Faultf(exitstatus.EngineStartFailed,
+					"no launcher has sent a run to the box within %v; boxes are started by their launchers", lifelineDue))
 			}
 			return killAll()
 		case <-s.line.lost:
@@ -140,14 +138,14 @@ func statusOf(ws unix.WaitStatus) int {
 
 // forwarded are the signals that are passed on to the harness: all that a
 // process can be sent on purpose. CHLD, URG and PIPE are PID 1's own, the
-// stops of a terminal mean nothing outside its session, and the faults of a
-// program are not sent.
+// stops of a terminal mean nothing outside its session, the faults of a
+// program are not sent, and Go leaves 32 to 34 to the C library.
 func forwarded() []os.Signal {
 	list := []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
 		unix.SIGTERM, unix.SIGCONT, unix.SIGWINCH, unix.SIGIO, unix.SIGPWR,
 	}
-	const rtMin, rtMax = 34, 64
+	const rtMin, rtMax = 35, 64
 	for n := rtMin; n <= rtMax; n++ {
 		list = append(list, syscall.Signal(n))
 	}

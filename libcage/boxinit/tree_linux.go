@@ -46,12 +46,8 @@ func enter(dir int, name string, mode uint32) (int, error) {
 
 // replaceFile gives path below root a content, a mode and an owner, in one
 // step: it is there as a whole or not at all, and a symlink at path is
-// replaced and not followed. Directories that are missing are made.
-func replaceFile(root, path string, content []byte, mode, uid, gid uint32) error {
-	dirMode := uint32(0o755)
-	if mode&0o077 == 0 {
-		dirMode = 0o700
-	}
+// replaced and not followed. Directories that are missing are made with dirMode.
+func replaceFile(root, path string, content []byte, dirMode, mode, uid, gid uint32) error {
 	dir, err := openDir(root, filepath.Dir(path), dirMode)
 	if err != nil {
 		return err

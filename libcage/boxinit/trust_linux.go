@@ -40,10 +40,10 @@ func (b *box) extendTrust() error {
 	}
 	merged = append(merged, extra...)
 	uid, gid := uint32(os.Getuid()), uint32(os.Getgid())
-	if err := replaceFile(b.root, mergedBundle, merged, 0o644, uid, gid); err != nil {
+	if err := replaceFile(b.root, mergedBundle, merged, 0o755, 0o644, uid, gid); err != nil {
 		return err
 	}
-	if err := replaceFile(b.root, extraBundle, extra, 0o644, uid, gid); err != nil {
+	if err := replaceFile(b.root, extraBundle, extra, 0o755, 0o644, uid, gid); err != nil {
 		return err
 	}
 	if err := b.linkBundle(); err != nil {

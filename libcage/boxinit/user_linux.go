@@ -66,7 +66,7 @@ func (b *box) writeAccounts(want account) error {
 			continue
 		}
 		gid, mode := ownerOf(filepath.Join(b.root, f.path), f.mode)
-		if err := replaceFile(b.root, f.path, f.new, mode, uint32(os.Getuid()), gid); err != nil {
+		if err := replaceFile(b.root, f.path, f.new, 0o755, mode, uint32(os.Getuid()), gid); err != nil {
 			return err
 		}
 	}
