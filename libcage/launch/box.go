@@ -19,7 +19,7 @@ type box struct {
 	*launcher
 	engine   *engine.Client
 	decision *planner.Decision
-	ca       []byte
+	facts    *facts
 	signals  *signals
 
 	id      string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,10 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/planner"
 	"github.com/agent-cage/agent-cage/libcage/state"
+	"github.com/agent-cage/agent-cage/libcage/terminfo"
 )
 
 // facts are what a run needs to know of the host.
@@ -29,7 +32,10 @@ type facts struct {
 	// gitDir is the project's git directory, if it is outside of it.
 	gitDir string
 	// ca are the certificates that the host trusts, as PEM.
-	ca []byte
+	ca       []byte
+	terminal plan.Terminal
+	// terminfo describes the caller's terminal, if boxes may not know it.
+	terminfo *terminfoEntry
 	// timezone is the name of the host's, where TZ does not say it.
 	timezone string
 	warnings []string
@@ -58,7 +64,14 @@ func (l *launcher) gather() (*facts, error) {
 	if err != nil {
 		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
 	}
-	f := &facts{caller: caller, project: project, mounts: mounts, ca: ca, timezone: host.Timezone(os.Readlink)}
+	f := &facts{
+		caller: caller, project: project, mounts: mounts, ca: ca,
+		timezone: host.Timezone(os.Readlink),
+		terminal: host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
+	}
+	if f.terminal.TTY {
+		f.terminfo = l.findTerminfo()
+	}
 	if err := f.findGit(); err != nil {
 		return nil, err
 	}
@@ -69,6 +82,28 @@ func (l *launcher) gather() (*facts, error) {
 		f.warnings = append(f.warnings, fmt.Sprintf("the project belongs to user %d, and what is not root's is not the harness's to write: start as that user, or with --user %d", owner, owner))
 	}
 	return f, nil
+}
+
+// terminfoEntry is a terminal's description and its path in a terminfo
+// directory.
+type terminfoEntry struct {
+	path    string
+	content []byte
+}
+
+// everywhere are terminals that every image knows.
+var everywhere = []string{"", "dumb", "ansi", "linux", "vt100", "vt220", "xterm", "xterm-256color", "screen", "screen-256color", "tmux", "tmux-256color"}
+
+func (l *launcher) findTerminfo() *terminfoEntry {
+	term := l.getenv("TERM")
+	if slices.Contains(everywhere, term) {
+		return nil
+	}
+	path, content, ok := terminfo.Find(term, l.getenv, os.ReadFile)
+	if !ok {
+		return nil
+	}
+	return &terminfoEntry{path: path, content: content}
 }
 
 // findGit notes where the project's git directory is, and says so if the box
@@ -105,7 +140,8 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts) 
 		Options:     l.options,
 		Caller:      f.caller,
 		Project:     f.project,
-		Terminal:    host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
+		Terminal:    f.terminal,
+		Terminfo:    f.terminfo != nil,
 		Environ:     l.sys.Environ,
 		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,

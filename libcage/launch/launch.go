@@ -146,7 +146,7 @@ func (l *launcher) run() (int, error) {
 	if err := l.build(ctx, client, facts); err != nil {
 		return 0, explain(ctx, err)
 	}
-	b := &box{launcher: l, engine: client, decision: decision, ca: facts.ca, signals: signals}
+	b := &box{launcher: l, engine: client, decision: decision, facts: facts, signals: signals}
 	return b.live(ctx, release)
 }
 

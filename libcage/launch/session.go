@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"syscall"
 
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
@@ -66,9 +68,14 @@ func (s *session) sendRun() error {
 		Argv:     p.Command.Argv,
 		Env:      s.decision.Env,
 		Dir:      p.Project.WorkDir,
-		CABundle: string(s.ca),
+		CABundle: string(s.facts.ca),
 		Size:     s.console.size(),
 		Trace:    s.say.debugging,
+	}
+	if t := s.facts.terminfo; t != nil {
+		run.Files = append(run.Files, handshake.File{
+			Path: path.Join(needs.TerminfoDir, t.path), Mode: 0o644, Owner: handshake.Root, Content: string(t.content),
+		})
 	}
 	w, err := witness.Take(p.Project.Dir)
 	if err != nil {

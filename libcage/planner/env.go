@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/plan"
 )
 
@@ -31,6 +32,10 @@ func decideEnv(in Input, u plan.User) (env []string, names []plan.Env) {
 		"SHELL":   {"/bin/bash", "the box's shell"},
 		"PATH":    {u.Home + "/.local/bin:" + boxPath, "the box's own programs"},
 		"LANG":    {"C.UTF-8", "the locale that every box has"},
+	}
+	if in.Terminfo {
+		// The empty element stands for the image's own directories.
+		all["TERMINFO_DIRS"] = value{":" + needs.TerminfoDir, "the description of the caller's terminal"}
 	}
 	if in.Timezone != "" {
 		all["TZ"] = value{in.Timezone, "the host's time zone"}

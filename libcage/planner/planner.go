@@ -34,6 +34,8 @@ type Input struct {
 	GitDir string
 	// ExtraMounts are those of the options, their sources resolved.
 	ExtraMounts []face.Mount
+	// Terminfo says that the terminal's description travels along.
+	Terminfo bool
 	// Timezone is the name of the host's; empty if it is unknown.
 	Timezone string
 	Engine   Engine

@@ -1,5 +1,9 @@
 package needs
 
+// TerminfoDir holds the description of the caller's terminal, if the launcher
+// sends one.
+const TerminfoDir = RunDir + "/terminfo"
+
 // Lifeline is the command that a launcher runs in the box, as its root, and
 // whose standard input it holds: the box ends when that does.
 func Lifeline() []string { return []string{BinaryDir + "/cage-init", "lifeline"} }
