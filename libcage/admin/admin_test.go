@@ -325,9 +325,9 @@ func TestReceipts(t *testing.T) {
 }
 
 func TestDoctorStatus(t *testing.T) {
-	w := &world{infoErr: &engine.UnreachableError{Endpoint: "unix:///sock", Err: os.ErrPermission}}
+	w := &world{infoErr: &engine.UnreachableError{Endpoint: "unix:///sock", Err: errors.New("cannot connect")}}
 	status, out, errOut := run(t, w, "doctor")
-	if status != 1 || errOut != "" || !strings.Contains(out, "fix: join the group") {
+	if status != 1 || errOut != "" || !strings.Contains(out, "fix: start the engine") {
 		t.Errorf("status %d: %s%s", status, out, errOut)
 	}
 	_, out, _ = run(t, w, "doctor", "--json")

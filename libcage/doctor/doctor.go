@@ -66,6 +66,8 @@ type Machine interface {
 	Glob(pattern string) []string
 	// OpenDevice opens a device node for reading and writing, and closes it.
 	OpenDevice(path string) error
+	// DialSocket connects to a socket and hangs up.
+	DialSocket(path string) error
 	// MakeUserNamespace starts a process in a user namespace of its own.
 	MakeUserNamespace() error
 	// IdmapMount makes an idmapped mount of a directory, seen by nobody.

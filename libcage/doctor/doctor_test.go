@@ -32,6 +32,7 @@ type world struct {
 	kernel   string
 	uid      int
 	settings map[string]string
+	socket   error
 	userns   error
 	idmap    error
 	devices  map[string]error
@@ -128,6 +129,7 @@ func (m machine) Glob(pattern string) []string {
 	return slices.DeleteFunc(slices.Clone(m.nodes), func(n string) bool { ok, _ := filepath.Match(pattern, n); return !ok })
 }
 func (m machine) OpenDevice(path string) error     { return m.devices[path] }
+func (m machine) DialSocket(string) error          { return m.socket }
 func (m machine) MakeUserNamespace() error         { return m.userns }
 func (m machine) IdmapMount(string) error          { return m.idmap }
 func (m machine) FreeBytes(string) (uint64, error) { return m.free, nil }
@@ -161,6 +163,8 @@ func TestHealthyMachine(t *testing.T) {
 	}
 }
 
+var unreachable = &engine.UnreachableError{Err: errors.New("cannot connect")}
+
 func TestFindings(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -171,9 +175,11 @@ func TestFindings(t *testing.T) {
 		fix string
 	}{
 		{"no such context", func(w *world) { w.openErr = errors.New("no such context") }, "endpoint", Problem, "docker context ls"},
-		{"engine down", func(w *world) { w.infoErr = &engine.UnreachableError{Err: syscall.ECONNREFUSED} }, "engine", Problem, "start the engine"},
-		{"no socket", func(w *world) { w.infoErr = &engine.UnreachableError{Err: fs.ErrNotExist} }, "engine", Problem, "start the engine"},
-		{"socket of others", func(w *world) { w.infoErr = &engine.UnreachableError{Err: fs.ErrPermission} }, "engine", Problem, "usermod -aG docker"},
+		{"engine down", func(w *world) { w.infoErr, w.socket = unreachable, syscall.ECONNREFUSED }, "engine", Problem, "start the engine"},
+		{"no socket", func(w *world) { w.infoErr, w.socket = unreachable, fs.ErrNotExist }, "engine", Problem, "start the engine"},
+		{"engine hangs", func(w *world) { w.infoErr = unreachable }, "engine", Problem, "docker info"},
+		{"remote engine down", func(w *world) { w.endpoint.Host, w.infoErr = "tcp://a:2375", unreachable }, "engine", Problem, "docker info"},
+		{"socket of others", func(w *world) { w.infoErr, w.socket = unreachable, fs.ErrPermission }, "engine", Problem, "usermod -aG docker"},
 		{"old engine", func(w *world) { w.infoErr = &engine.VersionError{Version: "1.39"} }, "engine", Problem, "20.10"},
 		{"windows containers", func(w *world) { w.info.OS = "windows" }, "engine-os", Problem, "Linux containers"},
 		{"engine warns", func(w *world) { w.info.Warnings = []string{"WARNING: No swap limit support"} }, "engine-warning", Note, ""},

@@ -28,7 +28,7 @@ func (e *examination) lookAtEngine() {
 	asked := e.Now()
 	info, err := eng.Info(e.ctx)
 	if err != nil {
-		e.find("engine", Problem, err.Error(), engineFix(err))
+		e.find("engine", Problem, err.Error(), e.engineFix(at, err))
 		return
 	}
 	e.engine, e.info = eng, &info
@@ -43,12 +43,18 @@ func (e *examination) lookAtEngine() {
 	}
 }
 
-func engineFix(err error) string {
+// engineFix says what to do about an engine that does not answer. The cause is
+// in no error of the API client, so a socket is asked for it again.
+func (e *examination) engineFix(at engine.Endpoint, err error) string {
 	var old *engine.VersionError
-	switch {
-	case errors.As(err, &old):
+	if errors.As(err, &old) {
 		return "install Docker 20.10 or a later one"
-	case errors.Is(err, fs.ErrPermission), strings.Contains(err.Error(), "permission denied"):
+	}
+	if at.Local() {
+		err = e.Machine.DialSocket(at.SocketPath())
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
 		return "join the group that may use the socket: sudo usermod -aG docker $USER, then log in again"
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return "start the engine: sudo systemctl start docker, or Docker Desktop"

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 
@@ -30,6 +31,14 @@ func (realMachine) OpenDevice(path string) error {
 		return err
 	}
 	return f.Close()
+}
+
+func (realMachine) DialSocket(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 func (realMachine) FreeBytes(path string) (uint64, error) {
