@@ -85,12 +85,32 @@ func (b *builder) note(format string, args ...any) {
 // assemble puts the stages in order; within one, parents come first.
 func (b *builder) assemble() {
 	d := b.d
+	b.dropPins()
 	d.Mounts = append(d.Mounts, Mount{Kind: ReadOnly, Source: "/", Target: "/", Reason: "the host's files, read-only"})
 	d.Mounts = append(d.Mounts, b.writable...)
 	d.Mounts = append(d.Mounts, byPath(b.inner)...)
 	d.Mounts = append(d.Mounts, b.fixed...)
 	d.Mounts = append(d.Mounts, byPath(b.hidden)...)
 	d.Mounts = append(d.Mounts, b.shown...)
+}
+
+// dropPins takes away the pins inside what is read-only: nothing can be
+// renamed there, and the pin would make it writable again.
+func (b *builder) dropPins() {
+	for p, m := range b.inner {
+		if m.Kind != Pin {
+			continue
+		}
+		for dir := filepath.Dir(p); dir != "/"; dir = filepath.Dir(dir) {
+			up, ok := b.inner[dir]
+			if ok && up.Kind == ReadOnly {
+				delete(b.inner, p)
+			}
+			if ok && up.Kind != Pin {
+				break
+			}
+		}
+	}
 }
 
 func byPath(set map[string]Mount) []Mount {

@@ -121,6 +121,16 @@ type EnvChange struct {
 
 // GitAccess is what a git command may do in its git directory.
 type GitAccess struct {
-	Dir    string `json:"dir"`
+	// Command is git's own command; empty if there is none.
+	Command string `json:"command"`
+	// Top is the repository's working tree, Dir its git directory and Common
+	// the one that it shares with other worktrees; empty without a repository.
+	Top    string `json:"top,omitempty"`
+	Dir    string `json:"dir,omitempty"`
+	Common string `json:"common,omitempty"`
+	// Config says that the command may record branches in the configuration;
+	// Hooks that the repository's hooks run.
+	Config bool   `json:"config"`
+	Hooks  bool   `json:"hooks"`
 	Reason string `json:"reason"`
 }

@@ -46,6 +46,9 @@ func (b *builder) git() error {
 		}
 		b.protectRepository(r.Path, false)
 	}
+	if b.o.Git {
+		return b.gitAccess()
+	}
 	return nil
 }
 

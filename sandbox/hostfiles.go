@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-cage/agent-cage/zone"
 )
 
 // Bounds of the two searches, in directories. What lies beyond is in the
@@ -50,8 +53,8 @@ var rootOnlyTrees = []struct {
 	dir   string
 	depth int
 }{
-	{"/", 0}, {"/etc", 5}, {"/opt", 2}, {"/srv", 2}, {"/mnt", 1}, {"/media", 1}, {"/home", 1}, {"/usr/local/etc", 3},
-	{"/var", 1}, {"/var/lib", 2}, {"/var/cache", 2}, {"/var/spool", 2}, {"/var/opt", 2}, {"/var/www", 2},
+	{"/", 0}, {"/etc", 3}, {"/opt", 1}, {"/srv", 1}, {"/mnt", 0}, {"/media", 0}, {"/home", 0}, {"/usr/local/etc", 2},
+	{"/var", 0}, {"/var/lib", 0}, {"/var/cache", 0}, {"/var/spool", 0}, {"/var/opt", 1}, {"/var/www", 1},
 }
 
 // rootOnly hides what belongs to root and others cannot read.
@@ -69,38 +72,42 @@ func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
 	if *budget--; *budget < 0 {
 		return
 	}
-	entries, err := os.ReadDir(dir)
+	f, err := os.Open(dir)
 	if err != nil {
 		return
 	}
-	for _, e := range entries {
-		if e.Type()&os.ModeSymlink != 0 {
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		var st unix.Stat_t
+		if unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue
 		}
-		p := filepath.Join(dir, e.Name())
-		if p == "/proc" || p == "/sys" || p == "/dev" || p == "/run" || p == b.m.Home || p == b.m.OtherHome || b.m.Zone.Contains(p) {
-			continue
-		}
-		fi, err := e.Info()
-		if err != nil {
-			continue
-		}
-		st, ok := fi.Sys().(*syscall.Stat_t)
-		if !ok || b.holdsHomeOrZone(p) {
-			continue
-		}
-		need := os.FileMode(0o004)
-		if fi.IsDir() {
+		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+		need := uint32(0o004)
+		if isDir {
 			need = 0o001
 		}
-		if st.Uid == 0 && fi.Mode().Perm()&need == 0 {
-			b.hideFound(p, fi, "only root can read it")
+		closed := st.Uid == 0 && st.Mode&need == 0 && st.Mode&unix.S_IFMT != unix.S_IFLNK
+		if !closed && (!isDir || depth == 0) {
 			continue
 		}
-		if fi.IsDir() && depth > 0 && !b.isHidden(p) {
+		p := filepath.Join(dir, name)
+		if b.isHidden(p) || b.m.Zone.Contains(p) || b.holdsHomeOrZone(p) || kernelTree(p) {
+			continue
+		}
+		if !closed {
 			b.rootOnlyIn(p, depth-1, budget)
+		} else if fi, err := os.Lstat(p); err == nil {
+			b.hideFound(p, fi, "only root can read it")
 		}
 	}
+}
+
+// kernelTree knows the directories that the cage has of its own, or that are
+// no files of the disk.
+func kernelTree(p string) bool {
+	return p == "/proc" || p == "/sys" || p == "/dev" || p == "/run"
 }
 
 // holdsHomeOrZone reports whether hiding p would hide what must stay.
@@ -110,9 +117,9 @@ func (b *builder) holdsHomeOrZone(p string) bool {
 		keep = append(keep, r.Path)
 	}
 	for _, k := range keep {
-		if strings.HasPrefix(k, p+"/") {
+		if zone.Within(k, p) {
 			return true
 		}
 	}
-	return false
+	return b.m.OtherHome == p
 }

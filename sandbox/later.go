@@ -16,7 +16,7 @@ var unheld = map[string]bool{".git": true, ".hg": true, ".jj": true}
 // from the zone's root to the current directory, and holds what is absent at
 // the top of the project.
 func (b *builder) later() error {
-	if b.d.Git != nil {
+	if b.d.Git != nil && writesTree[b.d.Git.Command] {
 		return nil
 	}
 	dir, err := filepath.EvalSymlinks(b.m.Dir)

@@ -63,11 +63,25 @@ func Run(m *Machine, o Options, errw io.Writer) (Result, error) {
 	before := snapshot(d.Watches)
 	defer before.close()
 
+	guard, err := guardGit(d.Git)
+	if err != nil {
+		return Result{}, err
+	}
 	r, err := m.start(d, o)
-	for _, line := range before.compare() {
-		fmt.Fprintln(errw, "sbox:", line)
+	for _, line := range append(before.compare(), guard.compare()...) {
+		fmt.Fprintln(errw, "sbox:", oneLine(line))
 	}
 	return r, err
+}
+
+// oneLine keeps names that the command chose from writing to the terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // place makes what the description holds. What cannot be made there, the cage

@@ -108,14 +108,22 @@ func decodeOrder(data []byte) (*order, error) {
 	return o, nil
 }
 
-// IsStart reports whether this process is the one that bubblewrap starts
-// inside the cage.
-func IsStart(args []string) bool { return len(args) == 2 && args[0] == startPath }
+// IsStart reports whether this process is one that runs inside the cage for
+// sbox itself: bubblewrap's first, or git's signing program.
+func IsStart(args []string) bool {
+	return len(args) > 1 && args[0] == startPath || len(args) > 0 && args[0] == refusePath
+}
 
 // Start looks at the cage from inside, then becomes the command. It returns
 // only if that fails, with the status to exit with; what went wrong is on the
 // caller's standard error.
 func Start(args []string) int {
+	switch {
+	case args[0] == refusePath:
+		return refuseSigning()
+	case len(args) == 3 && args[1] == "probe":
+		return probeInside(args[2])
+	}
 	o, err := readOrder(args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sbox:", err)
@@ -136,6 +144,18 @@ func Start(args []string) int {
 	// Failing is no harm: the command then is no earlier victim than others.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	return o.exec()
+}
+
+// refuseSigning is what git runs to sign. git keeps what its signing program
+// says to itself, so that the reason goes to git's own standard error.
+func refuseSigning() int {
+	const reason = "sbox: nothing can be signed here: keys are hidden in the cage; use --no-gpg-sign, or sign outside"
+	w, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", os.Getppid()), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		w = os.Stderr
+	}
+	fmt.Fprintln(w, reason)
+	return 1
 }
 
 func readOrder(arg string) (*order, error) {

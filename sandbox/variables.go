@@ -73,6 +73,9 @@ func (d *Description) gitConfig(n int) []setting {
 	if len(d.Placeholders) > 0 {
 		add("core.excludesFile", ignorePath, "git does not list placeholders")
 	}
+	if d.Git != nil && !d.Git.Hooks {
+		add("core.hooksPath", "/dev/null", "the configuration is writable, so that no hook runs")
+	}
 	if d.Git != nil {
 		for _, key := range []string{"gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program"} {
 			add(key, refusePath, "keys are hidden, so that nothing can be signed")

@@ -143,6 +143,9 @@ func (r *request) do(environ []string, out, errw io.Writer) (int, error) {
 		_, err := fmt.Fprintln(out, "sbox", version.String())
 		return 0, err
 	}
+	if r.mode == modeDoctor {
+		return doctor(r, environ, out)
+	}
 	m, err := sandbox.ReadMachine(environ)
 	if err != nil {
 		return 0, err
