@@ -153,6 +153,9 @@ func (m Mount) arguments() []string {
 	case Dev:
 		return []string{"--dev", m.Target}
 	case Overlay:
+		if m.Early {
+			return []string{"--bind", m.Target, m.Target}
+		}
 		return []string{"--overlay-src", m.Source, "--overlay", m.Upper, m.Work, m.Target}
 	case Symlink:
 		return []string{"--symlink", m.Source, m.Target}

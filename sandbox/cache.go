@@ -64,7 +64,7 @@ func (m *Machine) cacheMount(cache string) (Mount, string) {
 	if why := m.overlayRefusal(cache, dir); why != "" {
 		return private, "~/.cache: the host's cannot be read below a layer of the cage's own (" + why + "); the cage has a private one"
 	}
-	return Mount{Kind: Overlay, Source: cache, Target: cache,
+	return Mount{Kind: Overlay, Source: cache, Target: cache, Early: !m.Bubblewrap.atLeast(0, 11),
 		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
 		Reason: "reads the host's cache, writes to a layer of the cage's own"}, ""
 }
@@ -72,16 +72,17 @@ func (m *Machine) cacheMount(cache string) (Mount, string) {
 // overlayRefusal says why this machine cannot lay the cage's layer over the
 // host's cache; empty if it can.
 func (m *Machine) overlayRefusal(cache, dir string) string {
-	if !m.Bubblewrap.atLeast(0, 11) {
-		return "bubblewrap " + m.Bubblewrap.Version + " has no overlays; 0.11 has"
+	if why := m.stageRefusal(); why != "" {
+		return "the kernel refused: " + why
 	}
-	var st unix.Statfs_t
-	probe := dir
-	for unix.Statfs(probe, &st) != nil && probe != "/" {
-		probe = filepath.Dir(probe)
-	}
-	if st.Type == unix.OVERLAYFS_SUPER_MAGIC {
-		return "the home directory is itself an overlay"
+	for _, p := range []string{cache, dir} {
+		var st unix.Statfs_t
+		for unix.Statfs(p, &st) != nil && p != "/" {
+			p = filepath.Dir(p)
+		}
+		if st.Type == unix.OVERLAYFS_SUPER_MAGIC {
+			return p + " is itself on an overlay"
+		}
 	}
 	return ""
 }

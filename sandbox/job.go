@@ -69,7 +69,7 @@ func blockedSignals() uint64 {
 // start starts bubblewrap with nearly all signals blocked: bubblewrap would
 // die of a Ctrl-C that the command handles. The command's starter takes the
 // block away again.
-func (j *job) start(path string, f *descriptors) error {
+func (j *job) start(path string, argv []string, f *descriptors) error {
 	runtime.LockOSThread()
 	j.report.fd = f.status
 	var all, old unix.Sigset_t
@@ -89,10 +89,10 @@ func (j *job) start(path string, f *descriptors) error {
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
 		return err
 	}
-	pid, err := syscall.ForkExec(path, f.argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Files: fds,
 		Env:   []string{},
-		Sys:   processAttributes(),
+		Sys:   processAttributes(f.ambient),
 	})
 	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	if err != nil {
@@ -112,11 +112,12 @@ func (j *job) start(path string, f *descriptors) error {
 // into which nothing propagates: bubblewrap would let what is mounted outside
 // later appear inside, writable. Only root can have one without a user
 // namespace around it.
-func processAttributes() *syscall.SysProcAttr {
+func processAttributes(ambient []uintptr) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Unshareflags: unix.CLONE_NEWNS}
 	if !hasSysAdmin() {
 		attr.Unshareflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.AmbientCaps = ambient
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	}
 	return attr

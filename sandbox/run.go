@@ -115,7 +115,14 @@ func (m *Machine) start(d *Description, o Options) (Result, error) {
 	defer files.close()
 	j := newJob()
 	defer j.close()
-	if err := j.start(m.Bubblewrap.Path, files); err != nil {
+	path, argv := m.Bubblewrap.Path, files.argv
+	for _, mt := range d.Mounts {
+		if mt.Kind == Overlay && mt.Early {
+			path, argv = m.Exe, stageArgs(mt, m.refusals(), path, argv)
+			files.ambient = overlayCapabilities
+		}
+	}
+	if err := j.start(path, argv, files); err != nil {
 		return Result{}, &RefusedError{Cause: m.Bubblewrap.Path + " cannot be started", Fix: fixInstall, Err: err}
 	}
 	ws, err := j.wait()
@@ -136,6 +143,8 @@ type descriptors struct {
 	stderr *os.File   // memory file that takes bubblewrap's own words
 	status int        // the end of the status pipe that sbox reads; never waits
 	own    []*os.File // to be closed by sbox
+	// ambient are capabilities of the first program in its own user namespace.
+	ambient []uintptr
 }
 
 func (f *descriptors) add(file *os.File) string {

@@ -12,8 +12,11 @@ import (
 func main() {
 	// Signals, the terminal and bubblewrap's life hang on this thread.
 	runtime.LockOSThread()
-	if sandbox.IsStart(os.Args) {
+	switch {
+	case sandbox.IsStart(os.Args):
 		os.Exit(sandbox.Start(os.Args))
+	case sandbox.IsStage(os.Args):
+		os.Exit(sandbox.Stage(os.Args))
 	}
 	os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
