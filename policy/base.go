@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 )
 
 // ErrNoBase is why a command cannot be remembered; see BaseTokens.
@@ -50,7 +51,7 @@ func (c *Classifier) BaseTokens(command string) ([]string, error) {
 		if !plainName(w.text, "-_") || w.tilde {
 			break
 		}
-		if runners[base+" "+w.text] {
+		if runners()[base+" "+w.text] {
 			return nil, fmt.Errorf("%w: %s %s runs whatever it is given", ErrNoBase, base, w.text)
 		}
 		tokens = append(tokens, w.text)
@@ -70,17 +71,19 @@ var manyInOne = map[string]int{
 }
 
 // runners are subcommands that run what they are given.
-var runners = set2(
-	"npm exec", "npm x", "npm run", "npm run-script", "npm explore", "pnpm exec", "pnpm dlx", "pnpm run",
-	"yarn exec", "yarn dlx", "yarn run", "yarn node", "bun run", "bun x", "bun exec", "cargo run", "go run",
-	"go generate", "go tool", "uv run", "uv tool", "poetry run", "pipx run", "bundle exec", "dotnet run",
-	"dotnet exec", "mix run", "mix do", "docker run", "docker exec", "docker build", "docker compose",
-	"docker container", "podman run", "podman exec", "podman build", "kubectl exec", "kubectl run",
-	"kubectl debug", "gh alias", "gh extension", "gh api", "glab api", "glab alias", "rustup run",
-	"systemctl edit", "brew sh", "gem exec", "terraform apply", "tofu apply", "apt-get update", "npm config",
-	"heroku run", "fly ssh", "gcloud ssh", "npm set-script", "aws configure", "gh config", "helm plugin",
-	"yarn create", "npm init", "npm create", "pnpm create", "bun create", "go env", "yarn config", "pnpm config",
-)
+var runners = sync.OnceValue(func() map[string]bool {
+	return set2(
+		"npm exec", "npm x", "npm run", "npm run-script", "npm explore", "pnpm exec", "pnpm dlx", "pnpm run",
+		"yarn exec", "yarn dlx", "yarn run", "yarn node", "bun run", "bun x", "bun exec", "cargo run", "go run",
+		"go generate", "go tool", "uv run", "uv tool", "poetry run", "pipx run", "bundle exec", "dotnet run",
+		"dotnet exec", "mix run", "mix do", "docker run", "docker exec", "docker build", "docker compose",
+		"docker container", "podman run", "podman exec", "podman build", "kubectl exec", "kubectl run",
+		"kubectl debug", "gh alias", "gh extension", "gh api", "glab api", "glab alias", "rustup run",
+		"systemctl edit", "brew sh", "gem exec", "terraform apply", "tofu apply", "apt-get update", "npm config",
+		"heroku run", "fly ssh", "gcloud ssh", "npm set-script", "aws configure", "gh config", "helm plugin",
+		"yarn create", "npm init", "npm create", "pnpm create", "bun create", "go env", "yarn config", "pnpm config",
+	)
+})
 
 func set2(words ...string) map[string]bool {
 	out := map[string]bool{}
@@ -94,15 +97,16 @@ func set2(words ...string) map[string]bool {
 // or input say: a shell, an interpreter, a wrapper, a tool with a side door.
 func runsAnything(base string) bool {
 	base = strings.ToLower(base)
-	if anything[base] {
+	if anything()[base] {
 		return true
 	}
 	// python3.12, ruby3.1, lua5.4, gcc-13
 	stem := strings.TrimRight(base, "0123456789.-")
-	return anything[stem]
+	return anything()[stem]
 }
 
-var anything = set(`
+var anything = sync.OnceValue(func() map[string]bool {
+	return set(`
 	sh bash dash zsh ksh mksh csh tcsh fish ash rbash busybox toybox nu pwsh elvish xonsh
 	python pypy ipython node nodejs deno ts-node tsx perl ruby irb php lua luajit tclsh wish expect guile
 	racket scheme sbcl clisp emacs emacsclient vim vi nvim ed ex awk gawk mawk nawk jshell java scala groovy
@@ -120,3 +124,4 @@ var anything = set(`
 	docker-compose vagrant ansible ansible-playbook salt puppet chef-client cpp gcc g++ clang cc tee dd cp mv ln
 	install chmod chown rm shred truncate mkfifo mknod mount umount kill pkill killall crontab visudo
 	cage-gate claude codex claude-box codex-box cage gh-issue`)
+})

@@ -18,6 +18,15 @@ func (c *Classifier) byteGate(text string) *finding {
 			return f
 		}
 	}
+	if at, what := firstHidden(text); what != "" {
+		return c.object(CodeByte, at, what)
+	}
+	return nil
+}
+
+// firstHidden finds the first character of a text, but for tab and newline,
+// that is hidden.
+func firstHidden(text string) (Span, string) {
 	for i := 0; i < len(text); {
 		b := text[i]
 		if b >= 0x20 && b < 0x7f || b == '\t' || b == '\n' {
@@ -26,13 +35,11 @@ func (c *Classifier) byteGate(text string) *finding {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if hidden(r, size) {
-			if f := c.object(CodeByte, Span{i, i + size}, describeRune(r, size)); f != nil {
-				return f
-			}
+			return Span{i, i + size}, describeRune(r, size)
 		}
 		i += size
 	}
-	return nil
+	return Span{}, ""
 }
 
 // hidden reports whether a decoded character is invalid, or one that cannot

@@ -53,9 +53,10 @@ var badProjectNames = map[string]bool{
 	"CLAUDE_CONFIG_DIR": true, "CODEX_HOME": true, "IFS": true, "CDPATH": true, "GLOBIGNORE": true,
 }
 
-// Variables that name a file or directory from which commands are read.
+// Variables that name a file or directory which decides what runs, or whom
+// git trusts.
 var pathNames = map[string]bool{
-	"CLAUDE_ENV_FILE": true, "CLAUDE_CODE_SHELL": true, "SHELL": true, "XDG_CONFIG_HOME": true,
+	"GIT_SSL_CAINFO": true, "GIT_SSL_CAPATH": true, "CLAUDE_ENV_FILE": true, "CLAUDE_CODE_SHELL": true, "SHELL": true, "XDG_CONFIG_HOME": true,
 }
 
 // safeGit are the variables of git that cannot make it run, read or write
@@ -83,14 +84,16 @@ func (c *Classifier) badVariable(kv string, project bool) string {
 		return name + " is set"
 	case strings.HasPrefix(name, "BASH_FUNC_") || strings.HasPrefix(value, "() {"):
 		return "the function " + strings.TrimSuffix(strings.TrimPrefix(name, "BASH_FUNC_"), "%%") + " is exported"
+	case pathNames[name]:
+		if c.inZone(value) {
+			return name + " lies inside the zone"
+		}
 	case strings.HasPrefix(name, "GIT_"):
 		return badGitVariable(name, value)
 	case name == "PATH":
 		return c.badPath(value)
 	case name == "HOME" && path.Clean(value) != c.w.Zone.Home:
 		return "HOME is not the home directory of the zone"
-	case pathNames[name] && c.inZone(value):
-		return name + " lies inside the zone"
 	}
 	return ""
 }

@@ -61,10 +61,10 @@ func (c *Classifier) gitCommandLine(s simple, cwd string) (network bool, f *find
 	if f := c.gitDir(g); f != nil {
 		return false, f
 	}
-	if rule, ok := gitNetwork[g.sub]; ok {
+	if rule, ok := gitNetwork()[g.sub]; ok {
 		return true, c.gitNetworkCommand(g, rule)
 	}
-	rule, ok := gitLocal[g.sub]
+	rule, ok := gitLocal()[g.sub]
 	if !ok {
 		return false, c.object(CodeGitSubcommand, g.at, g.sub)
 	}

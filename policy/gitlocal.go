@@ -3,6 +3,7 @@ package policy
 import (
 	"path"
 	"strings"
+	"sync"
 )
 
 // set makes a set of the words of its arguments.
@@ -75,151 +76,159 @@ func all(rule valueRule, names string) map[string]valueRule {
 	return out
 }
 
-var diffValues = values(
-	all(optionalJoined, `--stat --abbrev --color --color-words --word-diff --color-moved --find-renames
+func diffValues() map[string]valueRule {
+	return values(
+		all(optionalJoined, `--stat --abbrev --color --color-words --word-diff --color-moved --find-renames
 		--find-copies --relative --dirstat --ignore-submodules -M -C`),
-	all(anyJoined, `--unified --inter-hunk-context --diff-filter --diff-algorithm --word-diff-regex
+		all(anyJoined, `--unified --inter-hunk-context --diff-filter --diff-algorithm --word-diff-regex
 		--color-moved-ws --src-prefix --dst-prefix --stat-width --stat-name-width --stat-count
 		--anchored --skip-to --rotate-to -U`),
-	all(anySeparate, `-S -G`),
-)
+		all(anySeparate, `-S -G`),
+	)
+}
 
-var logValues = values(diffValues,
-	all(optionalJoined, `--decorate --branches --tags --remotes --no-walk --ancestry-path`),
-	all(anyJoined, `--max-count --skip --author --committer --grep --since --until --after --before
+func logValues() map[string]valueRule {
+	return values(diffValues(),
+		all(optionalJoined, `--decorate --branches --tags --remotes --no-walk --ancestry-path`),
+		all(anyJoined, `--max-count --skip --author --committer --grep --since --until --after --before
 		--date --decorate-refs --decorate-refs-exclude --exclude --min-parents --max-parents --glob`),
-	all(anySeparate, `-n -L`),
-	map[string]valueRule{"--format": format, "--pretty": optionalFormat},
-)
+		all(anySeparate, `-n -L`),
+		map[string]valueRule{"--format": format, "--pretty": optionalFormat},
+	)
+}
 
 // gitLocal is what is green of git on the repository alone. All of it runs in
-// the cage, so that what a repository configures runs there too.
-var gitLocal = map[string]gitSub{
-	"status": {
-		bools: set(`-s --short -b --branch --show-stash --porcelain --long -v --verbose -u
+// the cage, so that what a repository configures runs there too. It is made
+// when it is first asked for: most runs of a hook have no use for it.
+var gitLocal = sync.OnceValue(func() map[string]gitSub {
+	diffValues, logValues := diffValues(), logValues()
+	return map[string]gitSub{
+		"status": {
+			bools: set(`-s --short -b --branch --show-stash --porcelain --long -v --verbose -u
 			--untracked-files --ignored -z --column --no-column --ahead-behind --no-ahead-behind
 			--renames --no-renames --find-renames`),
-		values: values(
-			all(optionalJoined, `--porcelain --untracked-files --ignored --column --find-renames --ignore-submodules`),
-			map[string]valueRule{"-u": optionalJoined}),
-		cluster: true,
-	},
-	"diff": {
-		bools:  set(diffFlags, `--cached --staged --merge-base --exit-code --quiet --ours --theirs --base`),
-		values: diffValues,
-	},
-	"log":  {bools: set(diffFlags, logFlags), values: logValues, number: true},
-	"show": {bools: set(diffFlags, logFlags, `--quiet -q`), values: logValues, number: true},
-	"add": {
-		bools: set(`-A --all --no-all -u --update -n --dry-run -v --verbose -N --intent-to-add --refresh
+			values: values(
+				all(optionalJoined, `--porcelain --untracked-files --ignored --column --find-renames --ignore-submodules`),
+				map[string]valueRule{"-u": optionalJoined}),
+			cluster: true,
+		},
+		"diff": {
+			bools:  set(diffFlags, `--cached --staged --merge-base --exit-code --quiet --ours --theirs --base`),
+			values: diffValues,
+		},
+		"log":  {bools: set(diffFlags, logFlags), values: logValues, number: true},
+		"show": {bools: set(diffFlags, logFlags, `--quiet -q`), values: logValues, number: true},
+		"add": {
+			bools: set(`-A --all --no-all -u --update -n --dry-run -v --verbose -N --intent-to-add --refresh
 			--ignore-errors --ignore-missing --renormalize --ignore-removal --no-ignore-removal`),
-		values:  map[string]valueRule{"--chmod": anyJoined},
-		cluster: true,
-	},
-	"commit": {
-		bools: set(`-a --all -s --signoff -q --quiet -v --verbose --amend --no-edit --allow-empty
+			values:  map[string]valueRule{"--chmod": anyJoined},
+			cluster: true,
+		},
+		"commit": {
+			bools: set(`-a --all -s --signoff -q --quiet -v --verbose --amend --no-edit --allow-empty
 			--allow-empty-message --reset-author --dry-run --short --porcelain --branch --long -z
 			--no-gpg-sign --status --no-status -i --include -o --only --no-signoff`),
-		values: map[string]valueRule{
-			"-m": anySeparate, "--message": anySeparate, "-F": zoneFile, "--file": zoneFile,
-			"--author": anyJoined, "--date": anyJoined, "--cleanup": anyJoined,
-			"--fixup": {joined: true, check: plainFixup},
-			"-C":      anySeparate, "--reuse-message": anyJoined, "--squash": anyJoined,
+			values: map[string]valueRule{
+				"-m": anySeparate, "--message": anySeparate, "-F": zoneFile, "--file": zoneFile,
+				"--author": anyJoined, "--date": anyJoined, "--cleanup": anyJoined,
+				"--fixup": {joined: true, check: plainFixup},
+				"-C":      anySeparate, "--reuse-message": anyJoined, "--squash": anyJoined,
+			},
+			cluster: true,
+			check:   checkCommit,
 		},
-		cluster: true,
-		check:   checkCommit,
-	},
-	"branch": {
-		bools: set(`-a --all -r --remotes -v -vv --verbose -q --quiet -l --list --show-current
+		"branch": {
+			bools: set(`-a --all -r --remotes -v -vv --verbose -q --quiet -l --list --show-current
 			--contains --no-contains --merged --no-merged --points-at --column --no-column -i
 			--ignore-case --color --no-color --abbrev --no-abbrev -d --delete -m --move
 			-t --track --no-track --create-reflog`),
-		values: values(
-			all(optionalJoined, `--contains --no-contains --merged --no-merged --color --column --abbrev --track`),
-			all(anyJoined, `--points-at --sort`),
-			map[string]valueRule{"-u": anySeparate, "--set-upstream-to": anySeparate, "--format": format}),
-		cluster: true,
-	},
-	"checkout": {
-		bools: set(`-q --quiet --progress --no-progress -t --track --no-track --detach -d --ours --theirs
+			values: values(
+				all(optionalJoined, `--contains --no-contains --merged --no-merged --color --column --abbrev --track`),
+				all(anyJoined, `--points-at --sort`),
+				map[string]valueRule{"-u": anySeparate, "--set-upstream-to": anySeparate, "--format": format}),
+			cluster: true,
+		},
+		"checkout": {
+			bools: set(`-q --quiet --progress --no-progress -t --track --no-track --detach -d --ours --theirs
 			--guess --no-guess --overlay --no-overlay --no-recurse-submodules`),
-		values: map[string]valueRule{
-			"-b": anySeparate, "--orphan": anySeparate, "--track": optionalJoined, "--conflict": anyJoined,
+			values: map[string]valueRule{
+				"-b": anySeparate, "--orphan": anySeparate, "--track": optionalJoined, "--conflict": anyJoined,
+			},
+			cluster: true,
 		},
-		cluster: true,
-	},
-	"switch": {
-		bools: set(`-q --quiet --progress --no-progress -t --track --no-track --detach -d --guess
+		"switch": {
+			bools: set(`-q --quiet --progress --no-progress -t --track --no-track --detach -d --guess
 			--no-guess --no-recurse-submodules`),
-		values: map[string]valueRule{
-			"-c": anySeparate, "--create": anySeparate, "--orphan": anySeparate,
-			"--track": optionalJoined, "--conflict": anyJoined,
+			values: map[string]valueRule{
+				"-c": anySeparate, "--create": anySeparate, "--orphan": anySeparate,
+				"--track": optionalJoined, "--conflict": anyJoined,
+			},
+			cluster: true,
 		},
-		cluster: true,
-	},
-	"restore": {
-		bools: set(`-S --staged -W --worktree -q --quiet --progress --no-progress --ours --theirs
+		"restore": {
+			bools: set(`-S --staged -W --worktree -q --quiet --progress --no-progress --ours --theirs
 			--ignore-unmerged --overlay --no-overlay --no-recurse-submodules`),
-		values:  map[string]valueRule{"-s": anySeparate, "--source": anySeparate, "--conflict": anyJoined},
-		cluster: true,
-	},
-	"stash": {
-		bools: set(`-u --include-untracked -a --all -k --keep-index --no-keep-index -q --quiet -S --staged
+			values:  map[string]valueRule{"-s": anySeparate, "--source": anySeparate, "--conflict": anyJoined},
+			cluster: true,
+		},
+		"stash": {
+			bools: set(`-u --include-untracked -a --all -k --keep-index --no-keep-index -q --quiet -S --staged
 			--index -p --patch --stat --name-only --name-status --only-untracked --oneline`),
-		values: map[string]valueRule{"-m": anySeparate, "--message": anySeparate},
-		check:  checkStash,
-	},
-	"rev-parse": {
-		bools: set(`--verify -q --quiet --abbrev-ref --short --symbolic --symbolic-full-name --all
+			values: map[string]valueRule{"-m": anySeparate, "--message": anySeparate},
+			check:  checkStash,
+		},
+		"rev-parse": {
+			bools: set(`--verify -q --quiet --abbrev-ref --short --symbolic --symbolic-full-name --all
 			--branches --tags --remotes --show-toplevel --show-prefix --show-cdup --git-dir
 			--absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir
 			--is-bare-repository --is-shallow-repository --show-superproject-working-tree
 			--show-object-format --revs-only --no-revs --flags --no-flags --sq --not`),
-		values: values(
-			all(optionalJoined, `--abbrev-ref --short --branches --tags --remotes --show-object-format`),
-			all(anyJoined, `--path-format --since --until --after --before`)),
-	},
-	"ls-files": {
-		bools: set(`-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage -u
+			values: values(
+				all(optionalJoined, `--abbrev-ref --short --branches --tags --remotes --show-object-format`),
+				all(anyJoined, `--path-format --since --until --after --before`)),
+		},
+		"ls-files": {
+			bools: set(`-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage -u
 			--unmerged -k --killed -t -v -f -z --exclude-standard --full-name --error-unmatch --directory
 			--no-empty-directory --abbrev --eol --deduplicate --debug`),
-		values: map[string]valueRule{
-			"-x": anySeparate, "--exclude": anyJoined, "--abbrev": optionalJoined, "--format": anyJoined,
+			values: map[string]valueRule{
+				"-x": anySeparate, "--exclude": anyJoined, "--abbrev": optionalJoined, "--format": anyJoined,
+			},
+			cluster: true,
 		},
-		cluster: true,
-	},
-	"blame": {
-		bools: set(`-b -l -t -s -e --show-email -w -M -C -p --porcelain --line-porcelain --incremental
+		"blame": {
+			bools: set(`-b -l -t -s -e --show-email -w -M -C -p --porcelain --line-porcelain --incremental
 			--root --show-stats -f --show-name -n --show-number -c --score-debug --first-parent
 			--progress --no-progress --color-lines --color-by-age --abbrev --minimal`),
-		values: map[string]valueRule{
-			"-L": anySeparate, "--since": anyJoined, "--date": anyJoined, "--abbrev": anyJoined,
-			"--ignore-rev": anySeparate, "--diff-algorithm": anyJoined,
+			values: map[string]valueRule{
+				"-L": anySeparate, "--since": anyJoined, "--date": anyJoined, "--abbrev": anyJoined,
+				"--ignore-rev": anySeparate, "--diff-algorithm": anyJoined,
+			},
 		},
-	},
-	"tag": {
-		bools: set(`-l --list -n --contains --no-contains --merged --no-merged --points-at --column
+		"tag": {
+			bools: set(`-l --list -n --contains --no-contains --merged --no-merged --points-at --column
 			--no-column -i --ignore-case --color -a --annotate --no-sign --create-reflog`),
-		values: values(
-			all(optionalJoined, `-n --contains --no-contains --merged --no-merged --color --column`),
-			all(anyJoined, `--points-at --sort --cleanup`),
-			map[string]valueRule{
-				"--format": format, "-m": anySeparate, "--message": anySeparate,
-				"-F": zoneFile, "--file": zoneFile,
-			}),
-		check: checkTag,
-	},
-	"remote": {
-		bools: set(`-v --verbose -n --all --push`),
-		check: checkRemote,
-	},
-	"worktree": {
-		bools: set(`-v --verbose --porcelain -z -q --quiet -d --detach -n --dry-run --checkout
+			values: values(
+				all(optionalJoined, `-n --contains --no-contains --merged --no-merged --color --column`),
+				all(anyJoined, `--points-at --sort --cleanup`),
+				map[string]valueRule{
+					"--format": format, "-m": anySeparate, "--message": anySeparate,
+					"-F": zoneFile, "--file": zoneFile,
+				}),
+			check: checkTag,
+		},
+		"remote": {
+			bools: set(`-v --verbose -n --all --push`),
+			check: checkRemote,
+		},
+		"worktree": {
+			bools: set(`-v --verbose --porcelain -z -q --quiet -d --detach -n --dry-run --checkout
 			--no-checkout --guess-remote --no-guess-remote --track --no-track`),
-		values: map[string]valueRule{"-b": anySeparate},
-		check:  checkWorktree,
-	},
-}
+			values: map[string]valueRule{"-b": anySeparate},
+			check:  checkWorktree,
+		},
+	}
+})
 
 // plainFixup refuses amend: and reword:, which open an editor.
 func plainFixup(c *Classifier, _ gitCommand, w word) *finding {

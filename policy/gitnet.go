@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // netSub is what is green of one network subcommand.
 type netSub struct {
@@ -12,22 +15,24 @@ type netSub struct {
 
 // gitNetwork is what is green of git over the network: a configured remote by
 // its name, plain refs, and flags that change neither.
-var gitNetwork = map[string]netSub{
-	"fetch": {
-		bools:   set(`-q --quiet -v --verbose --progress --no-progress -p --prune -t --tags -n --no-tags`),
-		minRefs: 0, maxRefs: 20, wantRefs: "git fetch REMOTE",
-	},
-	"pull": {
-		bools: set(`-q --quiet -v --verbose --progress --no-progress --ff-only --ff --no-ff -r --rebase
+var gitNetwork = sync.OnceValue(func() map[string]netSub {
+	return map[string]netSub{
+		"fetch": {
+			bools:   set(`-q --quiet -v --verbose --progress --no-progress -p --prune -t --tags -n --no-tags`),
+			minRefs: 0, maxRefs: 20, wantRefs: "git fetch REMOTE",
+		},
+		"pull": {
+			bools: set(`-q --quiet -v --verbose --progress --no-progress --ff-only --ff --no-ff -r --rebase
 			--no-rebase --no-edit -p --prune --no-tags`),
-		minRefs: 1, maxRefs: 1, wantRefs: "git pull REMOTE BRANCH",
-	},
-	"push": {
-		bools: set(`-q --quiet -v --verbose --progress --no-progress -u --set-upstream -n --dry-run
+			minRefs: 1, maxRefs: 1, wantRefs: "git pull REMOTE BRANCH",
+		},
+		"push": {
+			bools: set(`-q --quiet -v --verbose --progress --no-progress -u --set-upstream -n --dry-run
 			--porcelain --atomic`),
-		minRefs: 1, maxRefs: 20, wantRefs: "git push REMOTE BRANCH",
-	},
-}
+			minRefs: 1, maxRefs: 20, wantRefs: "git push REMOTE BRANCH",
+		},
+	}
+})
 
 func (c *Classifier) gitNetworkCommand(g gitCommand, rule netSub) *finding {
 	p, f := c.gitArgs(g, gitSub{bools: rule.bools})

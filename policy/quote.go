@@ -8,8 +8,11 @@ func Quote(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "'" + escapeQuotes(s) + "'"
 }
+
+// escapeQuotes makes s fit to stand between single quotes.
+func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
 
 // quoteAll writes a command line of the words.
 func quoteAll(args []string) string {

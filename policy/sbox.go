@@ -56,12 +56,12 @@ func isSbox(name string) bool { return name == "sbox" || strings.HasSuffix(name,
 // narrow are the flags of sbox that a green command may have: they narrow the
 // cage, or only describe it. sbox takes flags before its command alone.
 var narrow = map[string]bool{
-	"--private-tmp": true, "--print": true, "--doctor": true, "--json": true, "--help": true, "--version": true,
+	"--private-tmp": true, "--print": true, "--print=json": true, "--doctor": true, "--json": true, "--help": true, "--version": true,
 }
 
 // standalone are those that make a command unnecessary.
 var standalone = map[string]bool{
-	"--print": true, "--doctor": true, "--help": true, "--version": true,
+	"--print": true, "--print=json": true, "--doctor": true, "--help": true, "--version": true,
 }
 
 // sboxCommand judges sbox [flags] COMMAND.

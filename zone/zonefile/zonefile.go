@@ -42,13 +42,14 @@ type file struct {
 // Absent settings mean the defaults; settings that are there but invalid,
 // writable by others, or inside the zone they define are an error.
 func Load(home string) (zone.Zone, error) {
+	return LoadFrom(home, SystemDir)
+}
+
+// LoadFrom is Load with another directory for root's settings.
+func LoadFrom(home, systemDir string) (zone.Zone, error) {
 	if !path.IsAbs(home) {
 		return zone.Zone{}, fmt.Errorf("home directory %q is not absolute", home)
 	}
-	return load(home, SystemDir)
-}
-
-func load(home, systemDir string) (zone.Zone, error) {
 	system := filepath.Join(systemDir, Name)
 	data, err := ReadOwned(system, 0)
 	switch {

@@ -39,7 +39,7 @@ func write(t *testing.T, name, text string, mode fs.FileMode) {
 
 func TestAbsentMeansDefaults(t *testing.T) {
 	h := home(t)
-	z, err := load(h, filepath.Join(h, "etc"))
+	z, err := LoadFrom(h, filepath.Join(h, "etc"))
 	if err != nil || len(z.Roots) != 3 || z.Roots[0].Path != h+"/projects" {
 		t.Errorf("got %+v, %v", z, err)
 	}
@@ -108,7 +108,7 @@ func TestSystemFileAloneCounts(t *testing.T) {
 	etc := filepath.Join(h, "etc")
 	write(t, filepath.Join(etc, Name), "project = '/srv/p'", 0o644)
 	write(t, filepath.Join(h, ".config/agent-cage", Name), "broken", 0o600)
-	z, err := load(h, etc)
+	z, err := LoadFrom(h, etc)
 	if err != nil || !z.Contains("/srv/p") {
 		t.Errorf("got %+v, %v", z, err)
 	}
@@ -184,7 +184,7 @@ func TestSettingsInsideTheZone(t *testing.T) {
 	if err := os.Symlink(target, name); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(h, filepath.Join(h, "etc")); err == nil || !strings.Contains(err.Error(), "inside the zone root") {
+	if _, err := LoadFrom(h, filepath.Join(h, "etc")); err == nil || !strings.Contains(err.Error(), "inside the zone root") {
 		t.Errorf("a symlink into the zone: %v", err)
 	}
 }
