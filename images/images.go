@@ -50,6 +50,7 @@ func Context(image string) (fs.FS, error) {
 
 // Pin is one harness version, and the archive that holds it on each architecture.
 type Pin struct {
+	Package  string             `json:"package"` // the npm package that says what is the newest version
 	Version  string             `json:"version"`
 	Archives map[string]Archive `json:"archives"` // by Go's name of the architecture
 }

@@ -16,7 +16,7 @@ const (
 	// mergedBundle is the image's certificates and the run's, extraBundle what
 	// the run has beyond them.
 	mergedBundle = needs.RunDir + "/ca-certificates.crt"
-	extraBundle  = needs.RunDir + "/ca-extra.crt"
+	extraBundle  = needs.ExtraCAFile
 )
 
 // extendTrust makes the box trust the certificates of the run. They are in

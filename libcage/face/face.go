@@ -25,6 +25,8 @@ type Options struct {
 	Limits plan.Limits
 	// User replaces the harness's identity; nil is the caller's.
 	User *User
+	// Dockerfile is one that the box's image is extended by; empty is none.
+	Dockerfile string
 	// Exec runs Args as the in-box command, instead of the harness.
 	Exec bool
 	// Form is how a dry run prints the plan.
@@ -48,6 +50,7 @@ type Action int
 const (
 	Run Action = iota
 	DryRun
+	Upgrade
 	Version
 	Help
 )

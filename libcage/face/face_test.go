@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 		{"flags taken wherever they stand", []string{"-p", "hi", "--name", "job-1", "--dry-run"}, nil, Options{Name: "job-1", Action: DryRun, Args: []string{"-p", "hi"}}},
 		{"flag with equals", []string{"--name=job", "--memory=2g", "--cpus=1.5", "--pids-limit=100"}, nil, Options{Name: "job", Limits: plan.Limits{MemoryBytes: 2 << 30, NanoCPUs: 15e8, PidsLimit: 100}}},
 		{"time limit", []string{"--timeout", "1h30m", "-p"}, nil, Options{Limits: plan.Limits{Timeout: 90 * time.Minute}, Args: []string{"-p"}}},
+		{"dockerfile", []string{"--dockerfile", "my/Dockerfile", "-p"}, nil, Options{Dockerfile: "my/Dockerfile", Args: []string{"-p"}}},
 		{"dry run as data", []string{"--dry-run=json", "-p"}, nil, Options{Action: DryRun, Form: AsJSON, Args: []string{"-p"}}},
 		{"dry run as a command", []string{"--dry-run=docker"}, nil, Options{Action: DryRun, Form: AsDocker}},
 		{"dry run takes no further word", []string{"--dry-run", "json"}, nil, Options{Action: DryRun, Args: []string{"json"}}},
@@ -91,6 +92,8 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"half flag", []string{"--name"}, nil, "--name needs a value"},
+		{"dockerfile late", []string{"-p", "--dockerfile", "x"}, nil, "takes part of the wall away"},
+		{"empty dockerfile", []string{"--dockerfile="}, nil, "needs a path"},
 		{"bogus form", []string{"--dry-run=yaml"}, nil, `"yaml" is neither json nor docker`},
 		{"value for none", []string{"--exec=1"}, nil, "--exec takes no value"},
 		{"bogus engine", []string{"--engine", "bogus"}, nil, `--engine: "bogus" is none of auto, sysbox`},

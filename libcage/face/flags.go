@@ -80,6 +80,12 @@ var flags = []flag{
 		wide: always,
 	},
 	{
+		name: "--dockerfile", value: "PATH",
+		help: "a Dockerfile FROM the box's image, with what you miss in it",
+		set:  func(o *Options, v string) (err error) { o.Dockerfile, err = path(v); return err },
+		wide: always,
+	},
+	{
 		name: "--exec",
 		help: "run the arguments in the box instead of the harness",
 		set:  func(o *Options, _ string) error { o.Exec = true; return nil },
@@ -88,6 +94,11 @@ var flags = []flag{
 		name: "--dry-run", value: "json|docker", optional: true,
 		help: "print the plan, for people, as JSON or as a docker command, and run nothing",
 		set:  func(o *Options, v string) (err error) { o.Action = DryRun; o.Form, err = form(v); return err },
+	},
+	{
+		name: "--upgrade",
+		help: "move to the newest version of the harness, build its image and end",
+		set:  func(o *Options, _ string) error { o.Action = Upgrade; return nil },
 	},
 	{
 		name: "--version",
@@ -151,6 +162,13 @@ func count(v string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number of processes", v)
 	}
 	return n, nil
+}
+
+func path(v string) (string, error) {
+	if v == "" {
+		return "", errors.New("needs a path")
+	}
+	return v, nil
 }
 
 func form(v string) (Form, error) {

@@ -10,20 +10,18 @@ import (
 	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/engine/buildkit"
+	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/image"
+	"github.com/agent-cage/agent-cage/libcage/plan"
 )
 
 // distribution is what cage-base starts from.
 const distribution = "debian:trixie-slim"
 
 // build brings cage-base and the payload's image up to date.
-func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts) error {
-	chain, err := l.chain()
-	if err != nil {
-		return err
-	}
+func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) error {
 	opts := image.Options{
-		StateDir:  l.stateHome(f.caller.Home),
+		StateDir:  l.stateHome(),
 		ProxyArgs: image.ProxyArgs(l.getenv),
 		Progress:  image.Progress{Lines: l.sys.Stderr},
 		Notice:    l.say.progress,
@@ -35,18 +33,18 @@ func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts) e
 	if term.IsTerminal(l.sys.Stderr.Fd()) {
 		opts.Progress = image.Progress{Terminal: l.sys.Stderr}
 	}
-	_, err = image.Ensure(ctx, buildkit.Engine{Client: client}, chain, opts)
+	_, err := image.Ensure(ctx, buildkit.Engine{Client: client}, chain, opts)
 	return err
 }
 
-// chain is the payload's image and what it is built on, parents first.
-func (l *launcher) chain() ([]image.Spec, error) {
+// chain is the image of a run and what it is built on, parents first.
+func (l *launcher) chain(f *facts) ([]image.Spec, error) {
 	cage, err := images.Context(images.Cage)
 	if err != nil {
 		return nil, err
 	}
 	binaries := image.LibexecDirs(l.sys.Executable, l.getenv)
-	return []image.Spec{
+	chain := []image.Spec{
 		{
 			Ref: images.Cage, Context: cage, Base: distribution, BaseArg: images.BaseArg,
 			Inputs: func(arch string) (image.Inputs, error) {
@@ -57,16 +55,48 @@ func (l *launcher) chain() ([]image.Spec, error) {
 		{
 			Ref: l.payload.Image.Name, Context: l.payload.Image.Files, Base: images.Cage, BaseArg: images.BaseArg,
 			Inputs: func(arch string) (in image.Inputs, err error) {
-				if l.payload.Image.Args != nil {
-					in.Args, err = l.payload.Image.Args(arch)
+				if l.pin != nil {
+					in.Args, err = l.pin.BuildArgs(arch)
 				}
 				return in, err
 			},
 		},
-	}, nil
+	}
+	if f.dockerfile != nil {
+		chain = append(chain, l.extended(f.dockerfile))
+	}
+	return chain, nil
 }
 
-// stateHome is where the launchers keep what is not a harness's.
-func (l *launcher) stateHome(home string) string {
-	return filepath.Join(cmp.Or(l.getenv("XDG_STATE_HOME"), filepath.Join(home, ".local", "state")), "agent-cage")
+// imageOf names the image of a run, the last of its chain.
+func (l *launcher) imageOf(f *facts, chain []image.Spec) plan.Image {
+	last := plan.Image{Ref: chain[len(chain)-1].Ref, Reason: l.harness()}
+	if f.dockerfile != nil {
+		last.Reason += ", and --dockerfile " + f.dockerfile.Path
+	}
+	return last
+}
+
+// harness names the harness and its version.
+func (l *launcher) harness() string {
+	if l.pin == nil {
+		return l.payload.Title
+	}
+	return l.payload.Title + " " + l.pin.Version
+}
+
+// extended is the image that the caller's Dockerfile makes.
+func (l *launcher) extended(d *host.Dockerfile) image.Spec {
+	return image.Spec{
+		Ref:        l.payload.Image.Name + "-" + d.ID,
+		Context:    d.Context,
+		Dockerfile: d.Name,
+		Base:       l.payload.Image.Name,
+	}
+}
+
+// stateHome is where the launchers keep what is not a harness's. It is that of
+// the user that runs the launcher, also where that is root for somebody else.
+func (l *launcher) stateHome() string {
+	return filepath.Join(cmp.Or(l.getenv("XDG_STATE_HOME"), filepath.Join(l.getenv("HOME"), ".local", "state")), "agent-cage")
 }

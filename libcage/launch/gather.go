@@ -16,6 +16,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/gitdir"
 	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/image"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
 	"github.com/agent-cage/agent-cage/libcage/plan"
@@ -31,6 +32,8 @@ type facts struct {
 	mounts  []face.Mount
 	// gitDir is the project's git directory, if it is outside of it.
 	gitDir string
+	// dockerfile extends the payload's image; nil if none does.
+	dockerfile *host.Dockerfile
 	// ca are the certificates that the host trusts, as PEM.
 	ca       []byte
 	terminal plan.Terminal
@@ -68,6 +71,11 @@ func (l *launcher) gather() (*facts, error) {
 		caller: caller, project: project, mounts: mounts, ca: ca,
 		timezone: host.Timezone(os.Readlink),
 		terminal: host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
+	}
+	if l.options.Dockerfile != "" {
+		if f.dockerfile, err = host.FindDockerfile(l.options.Dockerfile); err != nil {
+			return nil, err
+		}
 	}
 	if f.terminal.TTY {
 		f.terminfo = l.findTerminfo()
@@ -130,13 +138,14 @@ func exists(path string) bool {
 }
 
 // decide asks the engine what the plan depends on and makes the plan.
-func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts) (*planner.Decision, error) {
+func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) (*planner.Decision, error) {
 	info, err := client.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return planner.Decide(planner.Input{
 		Payload:     l.payload,
+		Image:       l.imageOf(f, chain),
 		Options:     l.options,
 		Caller:      f.caller,
 		Project:     f.project,

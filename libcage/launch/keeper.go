@@ -47,6 +47,7 @@ func (k *keeper) keep() {
 	defer cancel()
 	lifeline := k.holdLifeline(ctx)
 	defer lifeline()
+	go k.lookForNews(ctx)
 	window := make(chan os.Signal, 4)
 	if k.console != nil {
 		signal.Notify(window, syscall.SIGWINCH, syscall.SIGTSTP)

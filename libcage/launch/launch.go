@@ -22,6 +22,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/internal/version"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
@@ -95,6 +96,8 @@ type launcher struct {
 	sys     System
 	say     voice
 	options *face.Options
+	// pin is the harness's version; nil if its image pins none.
+	pin *images.Pin
 }
 
 func (l *launcher) main() (status int, err error) {
@@ -104,9 +107,13 @@ func (l *launcher) main() (status int, err error) {
 		return 0, err
 	}
 	l.say.debugging = l.options.Debug
+	if builtin := l.payload.Image.Pin; builtin != nil {
+		current := l.pins().Current(l.payload.Image.Name, *builtin)
+		l.pin = &current
+	}
 	switch l.options.Action {
 	case face.Version:
-		_, err = fmt.Fprintf(l.sys.Stdout, "%s %s (%s %s)\n", l.payload.Label, version.String(), l.payload.Title, l.payload.Image.Version)
+		_, err = fmt.Fprintf(l.sys.Stdout, "%s %s (%s)\n", l.payload.Label, version.String(), l.harness())
 		return 0, err
 	case face.Help:
 		return 0, face.WriteHelp(l.sys.Stdout, l.payload.Label, l.payload.Title, grammar)
@@ -130,7 +137,14 @@ func (l *launcher) run() (int, error) {
 		return 0, err
 	}
 	defer client.Close()
-	decision, err := l.decide(ctx, client, facts)
+	if l.options.Action == face.Upgrade {
+		return 0, explain(ctx, l.upgrade(ctx, client, facts, signals))
+	}
+	chain, err := l.chain(facts)
+	if err != nil {
+		return 0, err
+	}
+	decision, err := l.decide(ctx, client, facts, chain)
 	if err != nil {
 		return 0, explain(ctx, err)
 	}
@@ -140,10 +154,11 @@ func (l *launcher) run() (int, error) {
 	for _, w := range decision.Plan.Warnings {
 		l.say.warn(w)
 	}
+	l.mentionNews()
 	if err := l.seed(facts, decision.Plan.User.Home); err != nil {
 		return 0, err
 	}
-	if err := l.build(ctx, client, facts); err != nil {
+	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}
 	b := &box{launcher: l, engine: client, decision: decision, facts: facts, signals: signals}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"syscall"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
+	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/witness"
 )
 
@@ -77,11 +79,13 @@ func (s *session) sendRun() error {
 			Path: path.Join(needs.TerminfoDir, t.path), Mode: 0o644, Owner: handshake.Root, Content: string(t.content),
 		})
 	}
-	w, err := witness.Take(p.Project.Dir)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(p.Mounts, func(m plan.Mount) bool { return m.Target == p.Project.Dir }) {
+		w, err := witness.Take(p.Project.Dir)
+		if err != nil {
+			return err
+		}
+		run.Witnesses = []witness.Witness{w}
 	}
-	run.Witnesses = []witness.Witness{w}
 	return handshake.WriteRun(s.streams.Stdin(), run)
 }
 

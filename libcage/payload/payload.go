@@ -3,7 +3,11 @@
 // its own.
 package payload
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"github.com/agent-cage/agent-cage/images"
+)
 
 // Payload is one harness.
 type Payload struct {
@@ -33,14 +37,12 @@ type Payload struct {
 type Image struct {
 	// Name is the image's reference, without a tag.
 	Name string
-	// Version is that of the harness in it.
-	Version string
 	// Files is the build context, with a Dockerfile that starts from the
 	// build argument BASE.
 	Files fs.FS
-	// Args are the build arguments for an architecture, by Go's name; nil for
-	// none.
-	Args func(arch string) (map[string]string, error)
+	// Pin is the harness's version, from which the build arguments come; nil
+	// for an image that pins none.
+	Pin *images.Pin
 }
 
 // State is a harness's state directory.

@@ -24,6 +24,7 @@ import (
 // Input is all that a plan is made of.
 type Input struct {
 	Payload  *payload.Payload
+	Image    plan.Image
 	Options  *face.Options
 	Caller   *host.Caller
 	Project  string
@@ -67,7 +68,7 @@ func Decide(in Input) (*Decision, error) {
 		Label:    in.Payload.Label,
 		Name:     in.Options.Name,
 		Hostname: in.Payload.Label,
-		Image:    plan.Image{Ref: in.Payload.Image.Name, Reason: "the image of " + in.Payload.Title},
+		Image:    in.Image,
 		Project:  plan.Project{Dir: in.Project, WorkDir: in.Project, Reason: projectReason(in.Options.Dir)},
 		User:     decideUser(in.Caller, in.Options.User),
 		Labels:   lifecycle.BoxLabels(in.Payload.Label, in.Project),

@@ -20,5 +20,5 @@ func Image(name string) (payload.Image, error) {
 	if err != nil {
 		return payload.Image{}, fmt.Errorf("image %s: %w", name, err)
 	}
-	return payload.Image{Name: name, Version: pin.Version, Files: files, Args: pin.BuildArgs}, nil
+	return payload.Image{Name: name, Files: files, Pin: &pin}, nil
 }
