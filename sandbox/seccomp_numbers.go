@@ -1,3 +1,5 @@
+//go:build linux
+
 package sandbox
 
 // entry is one way into a kernel: an architecture value of seccomp and the

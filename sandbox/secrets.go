@@ -1,3 +1,5 @@
+//go:build linux
+
 package sandbox
 
 // secret is a place in the home directory that is hidden in the cage, as a

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command sbox runs one command in a cage: everything read-only but the green
 // zone, no network, secrets hidden.
 package main
