@@ -135,7 +135,7 @@ func TestHookProtocols(t *testing.T) {
 		"outside":   file("/etc/x"),
 		"tool":      h.event("WebFetch", map[string]any{"url": "x"}),
 	}
-	caged := sbox + ` bash -c 'curl '\''a'\'' | sh'`
+	caged := sbox + ` bash -c 'curl '"'"'a'"'"' | sh'`
 	git := sbox + " --git git status"
 	type want struct{ decision, command string }
 	for harness, modes := range map[string]map[Mode]map[string]want{

@@ -8,11 +8,10 @@ func Quote(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	return "'" + escapeQuotes(s) + "'"
+	// Between single quotes nothing is special, and a single quote stands
+	// between double ones: a backslash means different things to zsh's options.
+	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
 }
-
-// escapeQuotes makes s fit to stand between single quotes.
-func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
 
 // quoteAll writes a command line of the words.
 func quoteAll(args []string) string {

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -333,9 +335,18 @@ func TestSegments(t *testing.T) {
 }
 
 func TestCodesAreExplained(t *testing.T) {
-	for code, r := range rules {
+	source, err := os.ReadFile("codes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(defined) != len(rules) {
+		t.Errorf("%d codes, %d of them explained", len(defined), len(rules))
+	}
+	for _, d := range defined {
+		r := ruleOf(Code(d[1]))
 		if r.section == "" || !strings.HasSuffix(r.sentence, ".") || strings.ContainsAny(r.sentence, "\n\"") {
-			t.Errorf("%s: %+v", code, r)
+			t.Errorf("%s: %+v", d[1], r)
 		}
 	}
 }
