@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// session is a program and the terminal that it has for itself.
+type session struct {
+	command *exec.Cmd
+	// master is the person's side, slave the program's; it is kept open so that
+	// modes can be asked for after the program's end.
+	master, slave *os.File
+	found         unix.Termios
+	ended         chan struct{}
+
+	timeout, quiet time.Duration
+	keys           bytes.Buffer
+	// seen is how much of the output earlier waits have used up.
+	seen int
+
+	mu   sync.Mutex
+	text []byte
+	last time.Time
+}
+
+func open(argv []string, rows, cols uint16) (*session, error) {
+	if len(argv) == 0 {
+		return nil, fmt.Errorf("no command")
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		command: exec.Command(argv[0], argv[1:]...),
+		master:  master, slave: slave,
+		ended: make(chan struct{}),
+	}
+	if err := s.resize(rows, cols); err != nil {
+		return nil, err
+	}
+	found, err := s.modes()
+	if err != nil {
+		return nil, err
+	}
+	s.found = *found
+	s.command.Stdin, s.command.Stdout, s.command.Stderr = slave, slave, slave
+	s.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.command.Start(); err != nil {
+		return nil, err
+	}
+	go s.listen()
+	go func() {
+		// The status is asked of the process's state.
+		_ = s.command.Wait()
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// close leaves nothing behind, also if the script went wrong in the middle.
+func (s *session) close() {
+	_ = unix.Kill(-s.command.Process.Pid, unix.SIGKILL)
+	_ = s.master.Close()
+	_ = s.slave.Close()
+}
+
+func (s *session) listen() {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.master.Read(buf)
+		s.mu.Lock()
+		s.text = append(s.text, buf[:n]...)
+		s.last = time.Now()
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// output returns a copy of all that the terminal showed.
+func (s *session) output() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.text)
+}
+
+// settle waits until the terminal has been silent for a while.
+func (s *session) settle() {
+	start := time.Now()
+	for {
+		s.mu.Lock()
+		since := s.last
+		s.mu.Unlock()
+		if since.Before(start) {
+			since = start
+		}
+		left := s.quiet - time.Since(since)
+		if left <= 0 {
+			return
+		}
+		time.Sleep(left)
+	}
+}
+
+// press types one key and notes the answer.
+func (s *session) press(key byte) error {
+	s.settle()
+	before := len(s.output())
+	if _, err := s.master.Write([]byte{key}); err != nil {
+		return err
+	}
+	s.settle()
+	fmt.Fprintf(&s.keys, "%q %q\n", []byte{key}, s.output()[before:])
+	return nil
+}
+
+func (s *session) resize(rows, cols uint16) error {
+	return pty.Setsize(s.master, &pty.Winsize{Rows: rows, Cols: cols})
+}
+
+func (s *session) modes() (*unix.Termios, error) {
+	return unix.IoctlGetTermios(int(s.slave.Fd()), getTermios)
+}
+
+func (s *session) foundAgain() bool {
+	now, err := s.modes()
+	return err == nil && reflect.DeepEqual(*now, s.found)
+}
+
+func (s *session) raw() bool {
+	now, err := s.modes()
+	return err == nil && now.Lflag&(unix.ISIG|unix.ECHO|unix.ICANON) == 0
+}
+
+// signalForeground signals the group that has the terminal.
+func (s *session) signalForeground(sig syscall.Signal) error {
+	group, err := unix.IoctlGetInt(int(s.master.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return err
+	}
+	return unix.Kill(-group, sig)
+}
+
+// status is that of the program, as a shell counts.
+func (s *session) status() int {
+	ws := s.command.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
