@@ -7,24 +7,30 @@
 # inside IMAGE SCRIPT: as root in a plain container, past the entry point.
 inside() { docker run --rm --network none --entrypoint sh "$1" -c "$2"; }
 
-# Found in a file's name, wherever it lies.
-harness_files="find / -xdev ( -iname *claude* -o -iname *codex* -o -path */@anthropic-ai/* -o -path */@openai/* ) -not -path /proc/*"
-harness_in() { inside "$1" "set -f; $harness_files"; }
-
-no_privileged_modes() { is '' "$(inside "$1" 'find / -xdev -type f -perm /6000')"; }
-
-base_has_no_harness() {
-    is '' "$(harness_in cage-base)" && inside cage-base '! command -v claude && ! command -v codex'
+# no_output COMMAND...: succeeds without a word.
+no_output() {
+    local output
+    output=$("$@") && is '' "$output"
 }
 
+# What a harness would be called, wherever it lies.
+harness_in() {
+    inside "$1" 'find / -xdev \( -iname "*claude*" -o -iname "*codex*" -o -path "*/@anthropic-ai/*" -o -path "*/@openai/*" \) -not -path "/proc/*"'
+}
+
+base_has_no_harness() {
+    no_output harness_in cage-base && inside cage-base '! command -v claude && ! command -v codex'
+}
+
+no_privileged_modes() { no_output inside "$1" 'find / -xdev -type f -perm /6000'; }
+
 answers() {
-    local tool command
-    while read -r tool command; do
-        inside cage-base "$command" >/dev/null 2>"$scratch/tool.err" || {
-            echo "$tool does not answer: $(cat "$scratch/tool.err")"
-            return 1
-        }
-    done <<-'TOOLS'
+    # One container for all: the loop is the container's, the list its stdin.
+    docker run --rm -i --network none --entrypoint sh cage-base -c 'status=0
+        while read -r tool command; do last=$tool
+            out=$(sh -c "$command" 2>&1 </dev/null) || { echo "$tool does not answer: $out"; status=1; }
+        done
+        [ "$last" = last ] && exit $status' <<-'TOOLS'
 		dockerd dockerd --version
 		docker docker --version
 		compose docker compose version
@@ -62,6 +68,7 @@ answers() {
 		cage-init test -x /usr/local/libexec/agent-cage/cage-init
 		sbox test -x /usr/local/bin/sbox
 		cage-gate test -x /usr/local/bin/cage-gate
+		last true
 	TOOLS
 }
 
@@ -84,9 +91,7 @@ in_box_binaries_are_static() {
         ldd "$f" 2>&1 | grep -q "not a dynamic executable" || { echo "$f is not static"; exit 1; }; done'
 }
 
-one_harness_binary() {
-    is /usr/local/bin/claude "$(harness_in claude-box)"
-}
+one_harness_binary() { is /usr/local/bin/claude "$(harness_in claude-box)"; }
 
 pinned_version() {
     local pinned

@@ -15,6 +15,9 @@ box=$root/bin/claude-box
 
 # The engine's context and the record of built images are the user's all the same.
 export DOCKER_CONFIG=${DOCKER_CONFIG:-$HOME/.docker} XDG_STATE_HOME=${XDG_STATE_HOME:-$HOME/.local/state}
+# So are Go's caches.
+GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE)
+export GOPATH GOCACHE
 export HOME=$scratch/home
 mkdir "$HOME"
 export ANTHROPIC_API_KEY=scripted-key-of-the-acceptance-tests

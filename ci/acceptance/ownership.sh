@@ -50,16 +50,16 @@ make_user() {
     socket_group=$(stat -c %g "${DOCKER_SOCKET:-/var/run/docker.sock}") || return
     useradd --create-home --home-dir "$scratch/users/$user" --shell /bin/sh "$user" || return
     at_exit userdel "$user"
-    usermod -aG "$(getent group "$socket_group" | cut -d: -f1)" "$user"
+    usermod -aG "$(getent group "$socket_group" | cut -d: -f1)" "$user" || return
     # The checkout may lie where only root can read.
-    make -s -C "$root" install PREFIX="$scratch/prefix" && chmod -R a+rX "$scratch/prefix"
+    make -s -C "$root" install PREFIX="$scratch/prefix" && chmod -R a+rX "$scratch/prefix" || return
     user_project=$scratch/users/$user/project
     runuser -u "$user" -- mkdir "$user_project"
 }
 
 # as_user COMMAND...: in the user's project, with none of root's environment.
 as_user() {
-    (cd "$user_project" && exec runuser -u "$user" -- env -i PATH="$scratch/prefix/bin:$PATH" HOME="$scratch/users/$user" \
+    (cd "$user_project" && exec runuser -u "$user" -- env -i PATH="$scratch/prefix/bin:/usr/local/bin:/usr/bin:/bin" HOME="$scratch/users/$user" \
         ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} "$@")
 }
 
