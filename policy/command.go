@@ -24,10 +24,11 @@ func (c *Classifier) shellCommand(text, cwd string, t *trace) Verdict {
 	}
 	v := Verdict{Class: Green, Segments: make([]Segment, 0, len(line))}
 	var first *finding
-	rewrite := make([]string, 0, len(line))
+	judged := make([]judgement, len(line))
 	rewritten := false
-	for _, s := range line {
+	for i, s := range line {
 		j := c.judge(s, cwd, t)
+		judged[i] = j
 		v.Segments = append(v.Segments, Segment{At: s.at, Args: c.args(s), Class: j.class(), Code: j.code})
 		if j.f != nil && first == nil {
 			first = j.f
@@ -36,7 +37,6 @@ func (c *Classifier) shellCommand(text, cwd string, t *trace) Verdict {
 			v.Code = j.code
 		}
 		rewritten = rewritten || j.rewrite
-		rewrite = append(rewrite, c.rewriteOf(s, j))
 	}
 	if first != nil {
 		g := first.verdict()
@@ -44,6 +44,10 @@ func (c *Classifier) shellCommand(text, cwd string, t *trace) Verdict {
 		return g
 	}
 	if rewritten {
+		rewrite := make([]string, len(line))
+		for i, s := range line {
+			rewrite[i] = c.rewriteOf(s, judged[i])
+		}
 		v.Rewrite = strings.Join(rewrite, " && ")
 	}
 	return v

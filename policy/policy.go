@@ -115,7 +115,7 @@ func New(w World) *Classifier { return &Classifier{w: w} }
 
 // Classify decides about one call.
 func (c *Classifier) Classify(call Call) Verdict {
-	t := &trace{}
+	t := &trace{steps: make([]Step, 0, 8)}
 	v := c.classify(call, t)
 	v.Trace = t.steps
 	if v.Reason == "" {

@@ -46,8 +46,8 @@ func (c *Classifier) readShell(text string, t *trace) ([]simple, *finding) {
 	if t.ask("parse as zsh and match", f) != nil {
 		return nil, f
 	}
-	if t.ask("bash and zsh agree", c.agree(bash, zsh)) != nil {
-		return nil, c.agree(bash, zsh)
+	if f := t.ask("bash and zsh agree", c.agree(bash, zsh)); f != nil {
+		return nil, f
 	}
 	return bash, nil
 }
@@ -382,7 +382,7 @@ func (m *matcher) redirect(r *syntax.Redirect, out *simple) *finding {
 		text = r.N.Value + text
 	}
 	// The operator and its target may be apart by blanks, by nothing else.
-	written := strings.NewReplacer(" ", "", "\t", "").Replace(m.text[at.Start:at.End])
+	written := withoutBlanks(m.text[at.Start:at.End])
 	if !harmless[text] || written != text {
 		if o := m.c.object(CodeRedirect, at, text); o != nil {
 			return o
@@ -390,4 +390,16 @@ func (m *matcher) redirect(r *syntax.Redirect, out *simple) *finding {
 	}
 	out.redirects = append(out.redirects, word{at: at, raw: text, text: text})
 	return nil
+}
+
+func withoutBlanks(s string) string {
+	if strings.IndexByte(s, ' ') < 0 && strings.IndexByte(s, '\t') < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, s)
 }
