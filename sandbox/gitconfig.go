@@ -2,10 +2,7 @@
 
 package sandbox
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // branchKeys are what git records about a branch. None of them is run.
 var branchKeys = map[string]bool{"remote": true, "merge": true, "rebase": true, "pushremote": true, "description": true, "autosetupmerge": true}
@@ -32,10 +29,19 @@ func acceptConfig(before, after string) bool {
 	return true
 }
 
-var (
-	branchHeader = regexp.MustCompile(`^\[branch "(?:[^"\\]|\\["\\])*"\]$`)
-	remoteHeader = regexp.MustCompile(`^\[remote "([^"\\]*)"\]$`)
-)
+// sectionName returns the name in a section header of the given kind, as git
+// writes it: [kind "name"] and nothing more on the line.
+func sectionName(line, kind string) (string, bool) {
+	name, ok := strings.CutPrefix(line, "["+kind+` "`)
+	if !ok {
+		return "", false
+	}
+	if name, ok = strings.CutSuffix(name, `"]`); !ok {
+		return "", false
+	}
+	plain := strings.NewReplacer(`\\`, "", `\"`, "").Replace(name)
+	return name, !strings.ContainsAny(plain, `"\`)
+}
 
 // splitConfig takes a configuration apart: the lines of its branch sections,
 // all others, and the names of its remotes.
@@ -46,9 +52,9 @@ func splitConfig(config string) (rest string, branches []string, remotes map[str
 	for _, raw := range strings.Split(config, "\n") {
 		line := strings.TrimSpace(raw)
 		if strings.HasPrefix(line, "[") && !continued {
-			inBranch = branchHeader.MatchString(line)
-			if m := remoteHeader.FindStringSubmatch(line); m != nil {
-				remotes[m[1]] = true
+			_, inBranch = sectionName(line, "branch")
+			if name, ok := sectionName(line, "remote"); ok {
+				remotes[name] = true
 			}
 			if inBranch {
 				continue

@@ -74,15 +74,14 @@ func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
 	if *budget--; *budget < 0 {
 		return
 	}
-	f, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1)
-	for _, name := range names {
+	defer unix.Close(fd)
+	for _, name := range readNames(fd) {
 		var st unix.Stat_t
-		if unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue
 		}
 		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -103,6 +102,20 @@ func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
 		} else if fi, err := os.Lstat(p); err == nil {
 			b.hideFound(p, fi, "only root can read it")
 		}
+	}
+}
+
+// readNames lists an open directory. os.ReadDir makes twice the system calls,
+// which are most of what a cage costs besides bubblewrap.
+func readNames(fd int) []string {
+	var names []string
+	buf := make([]byte, 16384)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if n <= 0 || err != nil {
+			return names
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
 	}
 }
 

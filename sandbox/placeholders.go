@@ -5,10 +5,9 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,8 +31,10 @@ type hold struct {
 func (m *Machine) projectsDir() string { return filepath.Join(m.StateDir, "projects") }
 
 func (m *Machine) projectState(project string) string {
-	sum := sha256.Sum256([]byte(project))
-	return filepath.Join(m.projectsDir(), hex.EncodeToString(sum[:12]))
+	// Two projects of one name would only wait for each other.
+	h := fnv.New128a()
+	h.Write([]byte(project))
+	return filepath.Join(m.projectsDir(), fmt.Sprintf("%x", h.Sum(nil)))
 }
 
 // enter joins the cages of a project and keeps others from changing its

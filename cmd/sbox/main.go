@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/agent-cage/agent-cage/sandbox"
 )
@@ -14,6 +15,8 @@ import (
 func main() {
 	// Signals, the terminal and bubblewrap's life hang on this thread.
 	runtime.LockOSThread()
+	// A run allocates little and is short.
+	debug.SetGCPercent(-1)
 	switch {
 	case sandbox.IsStart(os.Args):
 		os.Exit(sandbox.Start(os.Args))
