@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# What the sbox scripts share. Each runs its checks as the caller and, where the
+# caller is root, again as an ordinary user made for it. The homes lie outside
+# /tmp, which is in the zone. Output is TAP.
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repo=$(cd "$here/../../.." && pwd)
+
+# ok NAME / bad NAME [WHY]: one check.
+ok() { echo "ok - $identity: $1"; }
+bad() {
+    echo "not ok - $identity: $1"
+    [ $# -lt 2 ] || printf '%s\n' "${@:2}" | tail -n 15 | sed 's/^/# /'
+}
+
+# check NAME COMMAND...: passes with status 0.
+check() {
+    local name=$1 out
+    shift
+    if out=$("$@" 2>&1 </dev/null); then ok "$name"; else bad "$name" "status $?" "$out"; fi
+}
+
+# is NAME WANT GOT
+is() { if [ "$2" = "$3" ]; then ok "$1"; else bad "$1" "want: $2" "got:  $3"; fi; }
+
+# wall NAME SCRIPT: SCRIPT is an attack, run by bash in $PWD: status 0 when it
+# succeeds. It must outside and must not inside.
+wall() {
+    local name=$1 out
+    if ! out=$(timeout 30 bash -c "$2" 2>&1 </dev/null); then
+        bad "$name: the attack works without the wall" "$out"
+        return
+    fi
+    if out=$(timeout 30 "$sbox" bash -c "$2" 2>&1 </dev/null); then
+        bad "$name: stopped in the cage" "$out"
+    else
+        ok "$name"
+    fi
+}
+
+# held NAME SCRIPT: like wall where the attack cannot be shown outside on this
+# machine, or would harm it; SCRIPT must fail inside.
+held() {
+    local out
+    if out=$(timeout 30 "$sbox" bash -c "$2" 2>&1 </dev/null); then bad "$1" "$out"; else ok "$1"; fi
+}
+
+# start_as_both SCRIPT: runs the script's battery function for each identity and
+# numbers the checks.
+start_as_both() {
+    local script=$1
+    if [ -n "${SBOX_BASE:-}" ]; then
+        identity=${SBOX_IDENTITY} sbox=$SBOX_BASE/bin/sbox
+        battery
+        return
+    fi
+    base=$(mktemp -d /var/tmp/sbox-check.XXXXXX) || exit
+    case $base in /tmp/*) echo "not ok 1 - a directory outside /tmp" && exit 1 ;; esac
+    chmod 0755 "$base"
+    trap 'finish_both' EXIT
+    mkdir "$base/bin"
+    (cd "$repo" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$base/bin/sbox" ./cmd/sbox) || exit
+    if command -v gcc >/dev/null; then gcc -O1 -w -o "$base/bin/attack" "$here/attack.c" || exit; fi
+    cp -r "$here" "$base/sbox" && cp "$script" "$base/script" || exit
+    chmod -R a+rX "$base"
+    {
+        run_as "$(id -un)" "$base/home"
+        if [ "$(id -u)" = 0 ]; then
+            user=sboxcheck$$
+            useradd --create-home --home-dir "$base/user" --shell /bin/bash "$user" || echo "not ok - a user can be made"
+            chmod 0700 "$base/user"
+            run_as "$user" "$base/user"
+        fi
+    } | number
+    [ "${PIPESTATUS[1]}" = 0 ]
+}
+
+# run_as USER HOME
+run_as() {
+    mkdir -p "$2/projects"
+    local env=(env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin HOME="$2" USER="$1" LANG=C.UTF-8 TERM=xterm
+        SBOX_BASE="$base" SBOX_IDENTITY="$1" SBOX_HERE="$base/sbox")
+    if [ "$1" = "$(id -un)" ]; then
+        (cd "$2" && "${env[@]}" bash "$base/script")
+    else
+        chown -R "$1" "$2"
+        (cd "$2" && setpriv --reuid "$1" --regid "$1" --init-groups "${env[@]}" bash "$base/script")
+    fi
+}
+
+finish_both() {
+    [ -z "${user:-}" ] || userdel "$user" 2>/dev/null
+    rm -rf "$base" "/tmp/tmux-$(id -u)/sbox-check"
+}
+
+# number: numbers the checks and adds the plan and the count; fails if one did.
+number() {
+    awk '/^ok - /{n++; sub(/^ok /,"ok " n " "); print; next}
+         /^not ok - /{n++; f++; sub(/^not ok /,"not ok " n " "); print; next}
+         {print}
+         END{print "1.." n+0; print n-f " passed, " f+0 " failed" | "cat 1>&2"; exit f>0||!n}'
+}
