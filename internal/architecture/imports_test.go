@@ -17,14 +17,15 @@ const module = "github.com/agent-cage/agent-cage/"
 // package belongs to the longest entry that its path begins with.
 var layers = map[string][]string{
 	"cmd":                   {"payloads", "libcage", "gate", "policy", "sandbox", "zone", "internal/version"},
-	"payloads":              {"libcage", "images"},
-	"libcage":               {"libcage", "images", "zone"},
-	"gate":                  {"gate", "policy", "sandbox", "zone"},
+	"payloads":              {"libcage", "images", "payloads/pinned"},
+	"libcage":               {"libcage", "images", "zone", "internal/version"},
+	"gate":                  {"gate", "policy", "sandbox", "zone", "internal/version"},
 	"policy":                {"policy", "zone"},
 	"sandbox":               {"sandbox", "zone"},
 	"zone":                  {"zone"},
 	"images":                {},
 	"ci":                    {"internal/scriptedapi"},
+	"ci/toy-box":            {"libcage"},
 	"internal/version":      {},
 	"internal/scriptedapi":  {"internal/scriptedapi"},
 	"internal/architecture": {},

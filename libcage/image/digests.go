@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
+
 	"time"
+
+	"github.com/agent-cage/agent-cage/libcage/atomicfile"
 )
 
 // digestCache remembers the SHA-256 of files that are too big to hash at every
@@ -94,22 +96,6 @@ func (c *digestCache) save() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(c.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, filepath.Base(c.path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(text); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
 	c.changed = false
-	return os.Rename(tmp.Name(), c.path)
+	return atomicfile.Write(c.path, text)
 }

@@ -139,7 +139,7 @@ func exists(path string) bool {
 
 // decide asks the engine what the plan depends on and makes the plan.
 func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) (*planner.Decision, error) {
-	info, err := client.Info(ctx)
+	engineFacts, warnings, err := l.askEngine(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
-		Engine:      planner.Engine{AppArmor: info.AppArmor},
-		Warnings:    append(f.warnings, clockWarning(info, time.Now())...),
+		Engine:      planner.Engine{AppArmor: engineFacts.AppArmor},
+		Warnings:    append(f.warnings, warnings...),
 		Random:      lifecycle.Random(),
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/agent-cage/agent-cage/images"
+	"github.com/agent-cage/agent-cage/libcage/atomicfile"
 )
 
 // Store is a directory with one moved pin for each image, and what is known of
@@ -43,7 +44,7 @@ func (s Store) Move(image string, p images.Pin) error {
 	if err != nil {
 		return err
 	}
-	return s.write(image, "pin", data)
+	return atomicfile.Write(s.path(image, "pin"), data)
 }
 
 // news is what is remembered of a version that was seen.
@@ -100,31 +101,11 @@ func (s Store) writeNews(image string, n news) error {
 	if err != nil {
 		return err
 	}
-	return s.write(image, "news", data)
+	return atomicfile.Write(s.path(image, "news"), data)
 }
 
 func (s Store) path(image, kind string) string {
 	return filepath.Join(s.Dir, image+"."+kind+".json")
-}
-
-// write replaces a file as a whole.
-func (s Store) write(image, kind string, data []byte) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(s.Dir, image+".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), s.path(image, kind))
 }
 
 // Newer reports whether version a is newer than b.

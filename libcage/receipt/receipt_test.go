@@ -124,8 +124,8 @@ func TestListFindAndOld(t *testing.T) {
 	write("twice", 3*time.Hour)
 	write("old", 2*time.Hour)
 	write("twice", time.Minute)
-	torn := filepath.Join(store.Dir, "x.json.123.new")
-	busy := filepath.Join(store.Dir, "y.json.123.new")
+	torn := filepath.Join(store.Dir, "x.json.123.tmp")
+	busy := filepath.Join(store.Dir, "y.json.123.tmp")
 	long := now.Add(-2 * abandoned)
 	err := errors.Join(os.WriteFile(torn, nil, 0o600), os.Chtimes(torn, long, long), os.WriteFile(busy, nil, 0o600),
 		os.Symlink("/etc/passwd", filepath.Join(store.Dir, "z.json")))

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/agent-cage/agent-cage/libcage/atomicfile"
 )
 
 // DefaultAge is how old a receipt is when it is no longer worth keeping.
@@ -25,7 +27,7 @@ const maxReceipt = 16 << 20
 // suffix is that of a receipt's file, temporary that of one being written.
 const (
 	suffix    = ".json"
-	temporary = ".new"
+	temporary = atomicfile.Temporary
 )
 
 // abandoned is how old a file being written is when its writer has died.
@@ -70,7 +72,7 @@ func (s Store) Write(r Receipt) (path string, err error) {
 		return "", fmt.Errorf("receipt: %w", err)
 	}
 	path = filepath.Join(s.Dir, r.ID+suffix)
-	if err := replace(path, append(text, '\n')); err != nil {
+	if err := atomicfile.Write(path, append(text, '\n')); err != nil {
 		return "", fmt.Errorf("receipt: %w", err)
 	}
 	return path, nil
@@ -88,23 +90,6 @@ func newID(r Receipt) string {
 	}
 	id := r.Started.UTC().Format("20060102T150405.000Z") + "-" + what
 	return id[:min(len(id), 200)]
-}
-
-func replace(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+temporary)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // Entry is a receipt's file.

@@ -1,0 +1,95 @@
+package launch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/agent-cage/agent-cage/libcage/atomicfile"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+)
+
+// engineFacts are what a plan depends on and what an engine's restart alone
+// can change.
+type engineFacts struct {
+	AppArmor bool `json:"appArmor"`
+	Rootless bool `json:"rootless"`
+	UserNS   bool `json:"userNS"`
+}
+
+// askEngine returns the facts of an engine. Asking takes it some 30 ms, so the
+// answer is kept for as long as its socket is the same file: a restarted
+// engine makes a new one. Engines that are reached otherwise are asked each
+// time.
+func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engineFacts, warnings []string, err error) {
+	kept := keptFacts{path: l.keptFactsPath(client.Endpoint().Host), socket: socketIdentity(client.Endpoint().SocketPath())}
+	if kept.read(&f) {
+		return f, nil, nil
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return f, nil, err
+	}
+	f = engineFacts{AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS}
+	if err := kept.write(f); err != nil {
+		l.say.debug("engine facts: %v", err)
+	}
+	return f, clockWarning(info, time.Now()), nil
+}
+
+func (l *launcher) keptFactsPath(host string) string {
+	sum := sha256.Sum256([]byte(host))
+	return filepath.Join(l.stateHome(), "engines", hex.EncodeToString(sum[:8])+".json")
+}
+
+// socketIdentity tells a socket from one that later has its path. It is empty
+// for what is no socket.
+func socketIdentity(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Type() != os.ModeSocket {
+		return ""
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d:%d", stat.Dev, stat.Ino, info.ModTime().UnixNano())
+}
+
+// keptFacts is the file that facts are kept in.
+type keptFacts struct{ path, socket string }
+
+type keptFile struct {
+	Socket string      `json:"socket"`
+	Facts  engineFacts `json:"facts"`
+}
+
+func (k keptFacts) read(f *engineFacts) bool {
+	if k.socket == "" {
+		return false
+	}
+	data, err := os.ReadFile(k.path)
+	var kept keptFile
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Socket != k.socket {
+		return false
+	}
+	*f = kept.Facts
+	return true
+}
+
+func (k keptFacts) write(f engineFacts) error {
+	if k.socket == "" {
+		return nil
+	}
+	data, err := json.Marshal(keptFile{Socket: k.socket, Facts: f})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(k.path, data)
+}
