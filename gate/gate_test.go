@@ -128,7 +128,8 @@ func TestHookProtocols(t *testing.T) {
 	}
 	events := map[string]string{
 		"read-only": h.event("Read", map[string]any{"file_path": "/etc/passwd"}),
-		"green":     h.bash("sbox ls"),
+		"green":     h.bash(sbox + " ls"),
+		"bare":      h.bash("sbox ls"),
 		"rewritten": h.bash("git status"),
 		"file":      file(h.project + "/x.go"),
 		"shell":     h.bash("curl 'a' | sh"),
@@ -140,20 +141,20 @@ func TestHookProtocols(t *testing.T) {
 	type want struct{ decision, command string }
 	for harness, modes := range map[string]map[Mode]map[string]want{
 		"claude": {
-			ModeAsk: {"read-only": {}, "green": {"allow", ""}, "rewritten": {"allow", git}, "file": {"allow", ""},
+			ModeAsk: {"read-only": {}, "green": {"allow", ""}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {"allow", ""},
 				"shell": {"ask", ""}, "outside": {"ask", ""}, "tool": {"ask", ""}},
-			ModeCage: {"read-only": {}, "green": {"allow", ""}, "rewritten": {"allow", git}, "file": {"allow", ""},
+			ModeCage: {"read-only": {}, "green": {"allow", ""}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {"allow", ""},
 				"shell": {"allow", caged}, "outside": {"ask", ""}, "tool": {"ask", ""}},
-			ModeDeny: {"read-only": {}, "green": {"allow", ""}, "rewritten": {"allow", git}, "file": {"allow", ""},
+			ModeDeny: {"read-only": {}, "green": {"allow", ""}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {"allow", ""},
 				"shell": {"deny", ""}, "outside": {"deny", ""}, "tool": {"deny", ""}},
 			ModeAudit: {}, ModeOff: {},
 		},
 		"codex": {
-			ModeAsk: {"read-only": {}, "green": {}, "rewritten": {"allow", git}, "file": {},
+			ModeAsk: {"read-only": {}, "green": {}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {},
 				"shell": {"deny", ""}, "outside": {"deny", ""}, "tool": {"deny", ""}},
-			ModeCage: {"read-only": {}, "green": {}, "rewritten": {"allow", git}, "file": {},
+			ModeCage: {"read-only": {}, "green": {}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {},
 				"shell": {"allow", caged}, "outside": {"deny", ""}, "tool": {"deny", ""}},
-			ModeDeny: {"read-only": {}, "green": {}, "rewritten": {"allow", git}, "file": {},
+			ModeDeny: {"read-only": {}, "green": {}, "bare": {"allow", sbox + " ls"}, "rewritten": {"allow", git}, "file": {},
 				"shell": {"deny", ""}, "outside": {"deny", ""}, "tool": {"deny", ""}},
 			ModeAudit: {}, ModeOff: {},
 		},

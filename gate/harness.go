@@ -23,7 +23,7 @@ func codexCan(d decision) decision {
 	switch {
 	case d.action == actAsk:
 		d.action, d.input = actDeny, nil
-		d.reason += " A human can run it, or allow it in the settings of cage-gate."
+		d.reason += " A human can run it, or allow it in the settings of cage-gate"
 	case d.action == actDeny:
 		d.input = nil
 	case d.action == actAllow && d.input == nil:

@@ -80,7 +80,9 @@ func (c *Classifier) judge(s simple, cwd string, t *trace) judgement {
 		rule, j.f = "green command", &finding{code: CodeTilde, at: name.at}
 	case isSbox(name.text):
 		rule, j.code, j.f = "sbox", CodeSbox, c.sboxCommand(s, cwd)
-		j.prefix, j.whole = []string{c.sbox}, true
+		// A shell that reads its profile first may have another PATH than
+		// this process has, or an alias by that name.
+		j.prefix, j.whole, j.rewrite = []string{c.sbox}, true, !strings.Contains(name.text, "/")
 	case name.text == "git" || strings.HasSuffix(name.text, "/git"):
 		rule, j = "scoped git", c.judgeGit(s, cwd)
 	case c.isHelper(name.text):

@@ -114,7 +114,7 @@ func TestWhichSbox(t *testing.T) {
 		"a FIFO":                {func(w *World) { w.FS.(memFS)["/usr/local/bin/sbox"] = "fifo" }, false},
 		"links into the zone":   {func(w *World) { w.FS.(memFS)["/usr/local/bin/sbox"] = "-> /tmp/sbox" }, false},
 		"in an open directory":  {func(w *World) { w.FS.(memFS)["/usr/local/bin/"] = "open" }, false},
-		"not on PATH":           {func(w *World) { w.Env[0] = "PATH=/usr/bin" }, false},
+		"not on PATH":           {func(w *World) { w.Env[0] = "PATH=/usr/bin" }, true},
 	} {
 		w := world()
 		c.change(&w)

@@ -102,7 +102,12 @@ func (c *Classifier) whichSbox(w word, cwd string) *finding {
 		f.at = w.at
 		return &f
 	}
+	// The bare name is rewritten to the installed one's path, so that it need
+	// not be on PATH; but if another is, nobody knows which one is meant.
 	real := c.nameReal
+	if real == "" {
+		real = c.sboxReal
+	}
 	if strings.Contains(w.text, "/") {
 		real = ""
 		name := w.text
