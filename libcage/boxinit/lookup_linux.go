@@ -3,6 +3,7 @@ package boxinit
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -18,6 +19,9 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // lookPath finds the program name as execvp does, seen by the calling thread's
 // user from its working directory.
 func lookPath(name string, env []string) (string, *exitstatus.Fault) {
+	if name == "" {
+		return "", notExecutable("the command is empty")
+	}
 	if strings.Contains(name, "/") {
 		if why := cannotExecute(name); why != "" {
 			return "", notExecutable("%s %s", name, why)
@@ -41,9 +45,6 @@ func lookPath(name string, env []string) (string, *exitstatus.Fault) {
 	}
 	if found != "" {
 		return "", notExecutable("%s", found)
-	}
-	if name == "" {
-		return "", notExecutable("the command is empty")
 	}
 	return "", notExecutable("%s was not found in the box's PATH (%s)", name, path)
 }
@@ -83,13 +84,13 @@ func explainExec(path string, err error) *exitstatus.Fault {
 	interpreter, isScript := shebang(head)
 	machine, isELF := elfMachine(head)
 	switch {
-	case err == unix.ENOENT && isScript, err == unix.EACCES && isScript, err == unix.ELOOP && isScript:
+	case errors.Is(err, unix.ENOENT) && isScript, errors.Is(err, unix.EACCES) && isScript, errors.Is(err, unix.ELOOP) && isScript:
 		return notExecutable("%s: its interpreter %q cannot be executed: %w", path, interpreter, err)
-	case err == unix.ENOENT && isELF:
+	case errors.Is(err, unix.ENOENT) && isELF:
 		return notExecutable("%s: its dynamic loader is not in the box: %w", path, err)
-	case err == unix.ENOEXEC && isELF:
+	case errors.Is(err, unix.ENOEXEC) && isELF:
 		return notExecutable("%s is a program for another processor (ELF machine %d): %w", path, machine, err)
-	case err == unix.ENOEXEC:
+	case errors.Is(err, unix.ENOEXEC):
 		return notExecutable("%s is neither a program nor a script that names its interpreter: %w", path, err)
 	default:
 		return notExecutable("%s: %w", path, err)

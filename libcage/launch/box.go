@@ -14,6 +14,10 @@ import (
 // removal bounds the calls that take a box away.
 const removal = 30 * time.Second
 
+// patience is how long a call that must not be broken off goes on after a
+// signal.
+const patience = 5 * time.Second
+
 // box is one container, from create to remove.
 type box struct {
 	*launcher
@@ -58,18 +62,27 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 	return status, nil
 }
 
-// create makes the container. A call that a signal interrupts may have made
-// it nevertheless, so it is looked for by its name.
+// create makes the container. A signal does not break the call off at once:
+// the engine would go on with it, and the box would come to be after its
+// removal.
 func (b *box) create(ctx context.Context) error {
-	id, warnings, err := b.engine.Create(ctx, b.decision.Plan)
-	if err != nil {
-		if ctx.Err() != nil {
-			b.id = b.decision.Plan.Name
-			err = errors.Join(err, b.remove())
-		}
-		return explain(ctx, b.launchFault(err))
-	}
+	lingering, cancel := linger(ctx, patience)
+	defer cancel()
+	id, warnings, err := b.engine.Create(lingering, b.decision.Plan)
 	b.id = id
+	if ctx.Err() != nil {
+		// Only a name that nobody else can have stands for the id.
+		if err != nil && b.options.Name == "" {
+			b.id = b.decision.Plan.Name
+		}
+		if b.id != "" {
+			b.removed()
+		}
+		return explain(ctx, context.Canceled)
+	}
+	if err != nil {
+		return b.launchFault(err)
+	}
 	for _, w := range warnings {
 		b.say.warn(w)
 	}

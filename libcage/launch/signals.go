@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
@@ -55,11 +56,22 @@ func (s *signals) context(parent context.Context) (ctx context.Context, release 
 	})
 }
 
-// explain turns the error of a cancelled call into the reason of the
-// cancellation.
+// linger returns a context that is cancelled when the parent has been for
+// that long.
+func linger(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(d, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// explain turns the error of a call into the signal that cancelled it, if one
+// did: what became of the call, each client words in its own way.
 func explain(ctx context.Context, err error) error {
 	var cause interrupted
-	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &cause) {
+	if errors.As(context.Cause(ctx), &cause) {
 		return exitstatus.Faultf(exitstatus.AsFault(exitstatus.EngineStartFailed, err).Kind, "%w", cause)
 	}
 	return err

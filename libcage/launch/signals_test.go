@@ -26,6 +26,21 @@ func TestSignalCancelsUntilReleased(t *testing.T) {
 	release()
 }
 
+func TestLinger(t *testing.T) {
+	parent, cancelParent := context.WithCancel(context.Background())
+	ctx, cancel := linger(parent, 50*time.Millisecond)
+	defer cancel()
+	cancelParent()
+	if ctx.Err() != nil {
+		t.Error("it ended with its parent")
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("it outlives its parent for ever")
+	}
+}
+
 func TestReleasedSignalsAreLeftAlone(t *testing.T) {
 	s := listen()
 	defer s.stop()
