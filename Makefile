@@ -23,7 +23,7 @@ build_in_box = CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -l
 
 shell_scripts := .ci/run ci/bootstrap ci/main-job ci/with-engine ci/say.sh ci/acceptance/run $(wildcard ci/acceptance/*.sh) images/cage/npm-binary
 
-.PHONY: all build install bootstrap run test unit acceptance lint cross clean
+.PHONY: all build install bootstrap tools-for-tests run test unit acceptance lint cross clean
 
 all: build
 
@@ -42,16 +42,19 @@ install: build
 bootstrap:
 	@ci/bootstrap
 
+tools-for-tests:
+	@ci/bootstrap --tests
+
 run: bootstrap build
 	@ci/with-engine ci/main-job
 
-test: bootstrap build unit acceptance
+test: tools-for-tests build unit acceptance
 
 unit:
 	@$(GO) vet ./...
 	@$(GO) test ./...
 
-acceptance: bootstrap build
+acceptance: tools-for-tests build
 	@ci/with-engine ci/acceptance/run
 
 linter := .cache/bin/golangci-lint

@@ -74,7 +74,7 @@ func (j judgement) class() Class {
 func (c *Classifier) judge(s simple, cwd string, t *trace) judgement {
 	name := s.words[0]
 	j := judgement{}
-	rule := ""
+	var rule string
 	switch {
 	case name.tilde:
 		rule, j.f = "green command", &finding{code: CodeTilde, at: name.at}

@@ -206,7 +206,7 @@ func (o *probeOrder) network() Health {
 		{Addr: [4]byte{127, 0, 0, 1}, Port: o.Port},
 		{Addr: [4]byte{192, 0, 2, 1}, Port: 9}, // for documentation; nobody has it
 	} {
-		if err := dial(to); err == nil || err == unix.EINPROGRESS {
+		if err := dial(to); err == nil || errors.Is(err, unix.EINPROGRESS) {
 			h.OK, h.Detail = false, fmt.Sprintf("%d.%d.%d.%d port %d can be reached", to.Addr[0], to.Addr[1], to.Addr[2], to.Addr[3], to.Port)
 		}
 	}
@@ -222,7 +222,7 @@ func dial(to unix.SockaddrInet4) error {
 	}
 	defer unix.Close(fd)
 	err = unix.Connect(fd, &to)
-	if err != unix.EINPROGRESS || to.Addr[0] != 127 {
+	if !errors.Is(err, unix.EINPROGRESS) || to.Addr[0] != 127 {
 		return err
 	}
 	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 1000); err != nil {

@@ -199,7 +199,7 @@ func readLine(file string) string {
 	return string(line)
 }
 
-func readSmall(file string, max int64) []byte {
+func readSmall(file string, limit int64) []byte {
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
@@ -209,7 +209,7 @@ func readSmall(file string, max int64) []byte {
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, max))
+	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -316,7 +317,7 @@ func putBack(dir int, rel string, was kept, had, has bool) error {
 		if had && was.mode.IsRegular() {
 			return writeAt(parent, name, was.data, uint32(was.mode.Perm()))
 		}
-		if _, err := setAside(parent, name); err != nil && err != unix.ENOENT {
+		if _, err := setAside(parent, name); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -334,7 +335,7 @@ func putBack(dir int, rel string, was kept, had, has bool) error {
 func makeParents(dir int, rel string) error {
 	elements := strings.Split(filepath.Dir(rel), "/")
 	for i := range elements {
-		if err := unix.Mkdirat(dir, strings.Join(elements[:i+1], "/"), 0o755); err != nil && err != unix.EEXIST {
+		if err := unix.Mkdirat(dir, strings.Join(elements[:i+1], "/"), 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	}
@@ -356,7 +357,7 @@ func writeAt(dir int, name string, data []byte, perm uint32) error {
 	}
 	if err == nil {
 		err = unix.Renameat(dir, tmp, dir, name)
-		if err == unix.EISDIR || err == unix.ENOTEMPTY || err == unix.EEXIST {
+		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
 			if _, err = setAside(dir, name); err == nil {
 				err = unix.Renameat(dir, tmp, dir, name)
 			}

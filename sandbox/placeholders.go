@@ -85,7 +85,7 @@ func flock(f *os.File, how int) error {
 // returns those that cannot be made: where the caller cannot create a file,
 // the cage cannot either.
 func (h *hold) create(placeholders []Placeholder) (failed map[string]bool, err error) {
-	defer flock(h.mutex, unix.LOCK_UN)
+	defer func() { _ = flock(h.mutex, unix.LOCK_UN) }()
 	failed = map[string]bool{}
 	var mine []Placeholder
 	for _, p := range placeholders {

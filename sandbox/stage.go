@@ -38,7 +38,7 @@ func stageArgs(mt Mount, refusals, path string, argv []string) []string {
 func Stage(args []string) int {
 	target, upper, work, private, refusals, path := args[1], args[2], args[3], args[4], args[5], args[6]
 	if err := mountOverlay(target, upper, work); err != nil {
-		os.WriteFile(refusals, []byte(kernelRelease()+" "+err.Error()), 0o600)
+		_ = os.WriteFile(refusals, []byte(kernelRelease()+" "+err.Error()), 0o600)
 		if err := unix.Mount(private, target, "", unix.MS_BIND, ""); err != nil {
 			fmt.Fprintf(os.Stderr, "sbox: ~/.cache: %v\n", err)
 			return StatusRefused

@@ -144,7 +144,7 @@ func Start(args []string) int {
 		return StatusRefused
 	}
 	// Failing is no harm: the command then is no earlier victim than others.
-	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	return o.exec()
 }
 

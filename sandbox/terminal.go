@@ -66,7 +66,7 @@ func (j *job) takeBack() {
 	j.mu.Lock()
 	j.granted = false
 	j.mu.Unlock()
-	j.setForeground(unix.Getpgrp())
+	_ = j.setForeground(unix.Getpgrp())
 }
 
 // stopped follows the job into a stop. A job that stopped because it wants

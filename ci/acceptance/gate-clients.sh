@@ -94,7 +94,7 @@ expect() { printf '"expect": {"result": ["%s"]},' "$1"; }
 commits() { git -C "$project" log --format=%s 2>/dev/null; }
 files() { (cd "$project" && ls -A | sort | tr '\n' ' '); }
 
-plain='put sbox before the command'
+plain='wrap the whole of it as sbox bash'
 claude_turns() { # what a plain command and a file that is executed later come to
     turn '' "$(bash_call 'sbox cat marker')"
     printf ,
@@ -147,7 +147,14 @@ broken() {
     session "$harness" "$hook" "$(turn '' "$call")" && not test -e "$project/ran"
 }
 
-# in_cage: the file of the rewritten command is there, written by a process
+# allowed HARNESS: what shows that the hooks above are what blocks.
+allowed() {
+    local hook=true
+    [ "$1" = codex ] || hook="echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}'"
+    not broken "$1" "$hook" && test -e "$project/ran"
+}
+
+# caged HARNESS: the file of the rewritten command is there, written by a process
 # that had no network and could not write outside the zone.
 probe='echo x >probe; echo x >~/leak; (echo >/dev/tcp/127.0.0.1/'
 caged() {
@@ -170,7 +177,7 @@ sound() {
         "{ sleep 15; } | '$bin/cage-gate' hook $1 || { echo 'cage-gate: failed' >&2; exit 2; }"
     t "$1: truncated event: the call is blocked" broken "$1" \
         "head -c 40 | '$bin/cage-gate' hook $1 || { echo 'cage-gate: failed' >&2; exit 2; }"
-    t "$1: without the hook the command runs" not broken "$1" true
+    t "$1: with a hook that allows it the command runs" allowed "$1"
 }
 
 if [ "$(id -u)" != 0 ]; then

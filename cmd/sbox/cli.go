@@ -101,7 +101,8 @@ func parse(args []string) (request, error) {
 		}
 	}
 	r.options.Command = rest
-	return r, r.check()
+	err := r.check()
+	return r, err
 }
 
 func (r *request) check() error {

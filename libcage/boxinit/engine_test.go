@@ -5,6 +5,7 @@ package boxinit_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,7 @@ var cageInit = sync.OnceValues(func() (string, error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "github.com/agent-cage/agent-cage/cmd/cage-init")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%v: %s", err, out)
+		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return bin, os.Chmod(dir, 0o755)
 })
@@ -79,7 +80,9 @@ func needEngine(t *testing.T) string {
 func api(t *testing.T, method, path string, body any) (int, []byte) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{
-		Dial:              func(_, _ string) (net.Conn, error) { return net.Dial("unix", engineSocket) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", engineSocket)
+		},
 		DisableKeepAlives: true,
 	}}
 	var in io.Reader
@@ -234,11 +237,13 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 	if status != http.StatusCreated {
 		t.Fatalf("create: %d %s", status, body)
 	}
-	var created struct{ Id string }
+	var created struct {
+		ID string `json:"Id"`
+	}
 	if err := json.Unmarshal(body, &created); err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, id: created.Id, started: make(chan struct{})}
+	r := &running{t: t, id: created.ID, started: make(chan struct{})}
 	t.Cleanup(func() { api(t, "DELETE", "/containers/"+r.id+"?force=1", nil) })
 
 	r.conn = hijack(t, "/containers/"+r.id+"/attach?stream=1&stdin=1&stdout=1&stderr=1&detachKeys=%FF,%FF,%FF,%FF", "")
@@ -318,12 +323,14 @@ func (r *running) hang() {
 	if status != http.StatusCreated {
 		return // it has ended already
 	}
-	var created struct{ Id string }
+	var created struct {
+		ID string `json:"Id"`
+	}
 	if err := json.Unmarshal(body, &created); err != nil {
 		r.t.Error(err)
 		return
 	}
-	r.lifeline = hijack(r.t, "/exec/"+created.Id+"/start", `{"Detach":false,"Tty":false}`)
+	r.lifeline = hijack(r.t, "/exec/"+created.ID+"/start", `{"Detach":false,"Tty":false}`)
 }
 
 func (b testBox) run(t *testing.T) ended {

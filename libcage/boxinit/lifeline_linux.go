@@ -76,7 +76,7 @@ func (l *lifeline) hold(conn int, held, lost chan struct{}) {
 	}
 	l.count(1)
 	l.first.Do(func() { close(held) })
-	unix.Write(conn, []byte(lifelineHeld))
+	_, _ = unix.Write(conn, []byte(lifelineHeld))
 	waitEOF(conn)
 	if l.count(-1) == 0 {
 		l.last.Do(func() { close(lost) })
@@ -120,7 +120,7 @@ func holdLifeline(path string, stdin io.Reader, stdout io.Writer) error {
 	if _, err := stdout.Write(ack); err != nil {
 		return err
 	}
-	io.Copy(io.Discard, stdin) // an error is an end too
+	_, _ = io.Copy(io.Discard, stdin) // an error is an end too
 	return nil
 }
 

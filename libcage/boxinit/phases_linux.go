@@ -66,14 +66,14 @@ func (b *box) prepare() error {
 			if errors.Is(err, errNoLauncher) {
 				return err
 			}
-			fault := exitstatus.AsFault(exitstatus.EngineStartFailed, err)
-			if fault != err {
-				fault.Detail = "cage-init, phase " + p.name
+			var fault *exitstatus.Fault
+			if errors.As(err, &fault) {
+				return fault
 			}
-			return fault
+			return &exitstatus.Fault{Kind: exitstatus.EngineStartFailed, Detail: "cage-init, phase " + p.name, Err: err}
 		}
 		if b.run.Trace && b.harness == nil {
-			b.say.Progress(fmt.Sprintf("phase %s: %v", p.name, time.Since(start).Round(time.Microsecond)))
+			_ = b.say.Progress(fmt.Sprintf("phase %s: %v", p.name, time.Since(start).Round(time.Microsecond)))
 		}
 	}
 	return nil

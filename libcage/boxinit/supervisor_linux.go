@@ -77,7 +77,7 @@ func (s *supervisor) run() int {
 				continue
 			}
 			if fault := harness.execFault(); fault != nil {
-				s.box.say.ExecFailed(s.box.run.Nonce, fault)
+				_ = s.box.say.ExecFailed(s.box.run.Nonce, fault)
 				return fault.Kind.Status()
 			}
 			return statusOf(ws)
@@ -117,7 +117,7 @@ func (s *supervisor) fail(err error) int {
 	if errors.Is(err, errNoLauncher) {
 		return fault.Kind.Status()
 	}
-	s.box.say.Fault(fault)
+	_ = s.box.say.Fault(fault)
 	return fault.Kind.Status()
 }
 

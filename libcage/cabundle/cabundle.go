@@ -85,6 +85,6 @@ func (b *bundle) add(data []byte) (found int) {
 			continue
 		}
 		b.seen[string(block.Bytes)] = true
-		pem.Encode(&b.out, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a Buffer takes all
+		_ = pem.Encode(&b.out, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a Buffer takes all
 	}
 }

@@ -41,7 +41,7 @@ func withUserNamespace(do func(fd int) error) error {
 	}
 	defer func() {
 		input.Close()
-		holder.Wait() // how it ends is of no matter
+		_ = holder.Wait() // how it ends is of no matter
 	}()
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", holder.Process.Pid))
 	if err != nil {

@@ -83,10 +83,8 @@ func TestResolve(t *testing.T) {
 			if err != nil || ep.Host != test.host || !strings.Contains(ep.Source, test.source) {
 				t.Errorf("%+v, %v", ep, err)
 			}
-			if ca := ""; ep.tls != nil {
-				if ca = string(ep.tls.ca); ca != test.ca {
-					t.Errorf("CA %q", ca)
-				}
+			if ep.tls != nil && string(ep.tls.ca) != test.ca {
+				t.Errorf("CA %q", ep.tls.ca)
 			}
 			if strings.HasPrefix(name, "TLS is nothing") && ep.tls != nil {
 				t.Error("TLS on a socket")

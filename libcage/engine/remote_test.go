@@ -47,7 +47,7 @@ func fakeEngine(t *testing.T, version string, handler http.HandlerFunc) *Client 
 		}
 		handler(w, r)
 	})}
-	go server.Serve(listener) //nolint:errcheck // it ends with the test
+	go server.Serve(listener) // it ends with the test
 	t.Cleanup(func() { server.Close() })
 	return openAt(t, map[string]string{"DOCKER_HOST": "unix://" + socket})
 }

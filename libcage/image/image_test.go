@@ -277,7 +277,7 @@ func TestErrorsOfTheEngineStayWhatTheyAre(t *testing.T) {
 	f := newFixture(t)
 	lost := errors.New("lost")
 	f.engine.onBuild = func(Build) error { return lost }
-	if _, err := Ensure(t.Context(), f.engine, f.chain(), f.opts); err != lost {
+	if _, err := Ensure(t.Context(), f.engine, f.chain(), f.opts); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
 }

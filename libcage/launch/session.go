@@ -103,10 +103,10 @@ func (s *session) harnessStarts() error {
 // which reads no more then.
 func (s *session) feed() {
 	if s.decision.Plan.Terminal.Stdin {
-		io.Copy(s.streams.Stdin(), s.sys.Stdin)
+		_, _ = io.Copy(s.streams.Stdin(), s.sys.Stdin)
 	}
 	if !s.decision.Plan.Terminal.TTY {
-		s.streams.CloseStdin()
+		_ = s.streams.CloseStdin()
 	}
 }
 

@@ -171,7 +171,7 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			d.root.Remove(temp)
+			err = errors.Join(err, d.root.Remove(temp))
 		}
 	}()
 	if _, err := f.Write(data); err != nil {

@@ -145,7 +145,7 @@ func absolute(s, home string) (string, error) {
 	}
 	for _, part := range strings.Split(p, "/") {
 		if part == ".." {
-			return "", fmt.Errorf("%q contains ..", s)
+			return "", fmt.Errorf("%q contains .. as an element", s)
 		}
 	}
 	for _, c := range []byte(p) {

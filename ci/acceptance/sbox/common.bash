@@ -39,6 +39,15 @@ wall() {
     fi
 }
 
+# where TEST NAME SCRIPT: a wall, if the machine has what it stands before.
+where() {
+    if bash -c "$1" 2>/dev/null </dev/null; then
+        wall "$2" "$3"
+    else
+        echo "ok - $identity: $2 # SKIP this machine has nothing to attack there"
+    fi
+}
+
 # held NAME SCRIPT: like wall where the attack cannot be shown outside on this
 # machine, or would harm it; SCRIPT must fail inside.
 held() {

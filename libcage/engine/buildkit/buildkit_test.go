@@ -194,8 +194,8 @@ func newRelay(t *testing.T, to string) *relay {
 			r.mu.Lock()
 			r.conns = append(r.conns, conn, out)
 			r.mu.Unlock()
-			go io.Copy(out, conn) //nolint:errcheck // it ends with the connection
-			go io.Copy(conn, out) //nolint:errcheck // it ends with the connection
+			go io.Copy(out, conn) // it ends with the connection
+			go io.Copy(conn, out) // it ends with the connection
 		}
 	}()
 	return r
