@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Attacks the cage's walls from inside, each with the real thing on the other
 # side, and shows that the same attack works without the wall.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC1091,SC2010,SC2016,SC2034,SC2097,SC2098,SC2154
 if [ -n "${SBOX_HERE:-}" ]; then source "$SBOX_HERE/common.bash"; else
     # shellcheck source=ci/acceptance/sbox/common.bash
     source "$(dirname "$0")/sbox/common.bash"
