@@ -92,6 +92,7 @@ turn() { printf '{%s "reply": [%s]}' "$1" "$2"; }
 expect() { printf '"expect": {"result": ["%s"]},' "$1"; }
 
 commits() { git -C "$project" log --format=%s 2>/dev/null; }
+# shellcheck disable=SC2012 # the names are the script's own
 files() { (cd "$project" && ls -A | sort | tr '\n' ' '); }
 
 plain='wrap the whole of it as sbox bash'
