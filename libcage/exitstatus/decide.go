@@ -17,6 +17,9 @@ type End struct {
 	Stopped bool
 	// Interrupted is the signal that ended the box before the harness ran.
 	Interrupted error
+	// Unwatched is why the box has had no lifeline, without which it ends by
+	// itself.
+	Unwatched error
 	// TimedOut says that the launcher's own time limit passed.
 	TimedOut bool
 	// Lost is why the engine could no longer be asked.
@@ -50,11 +53,16 @@ func faultOf(e End) *Fault {
 		return Faultf(EngineStartFailed, "the box ran out of memory before the harness started: raise --memory")
 	case !e.Started:
 		return Faultf(EngineStartFailed, "the box ended with status %d before the harness started", e.Status)
+	case e.Unwatched != nil && e.Status == killed && !e.Stopped:
+		return lost(EngineLost, "the box ended itself, since nothing in it could watch over this launcher: start again", e.Unwatched)
 	case e.OOMKilled && e.Status == OutOfMemory.Status() && !e.Stopped:
 		return Faultf(OutOfMemory, "the box was killed for want of memory: raise --memory")
 	}
 	return nil
 }
+
+// killed is the status of a box whose processes were all killed.
+const killed = 137
 
 func lost(kind Kind, detail string, err error) *Fault {
 	return &Fault{Kind: kind, Detail: detail, Err: err}

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -156,17 +155,20 @@ func (k *keeper) windowChanged(ctx context.Context, sig os.Signal) {
 // function is called. The box ends if it does.
 func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan *engine.Exec, 1)
+	var line *engine.Exec
+	done := make(chan struct{})
 	go func() {
-		line, err := k.startLifeline(ctx)
+		defer close(done)
+		var err error
+		line, err = k.startLifeline(ctx)
 		if err != nil && ctx.Err() == nil {
-			k.say.warn(fmt.Sprintf("the box will end by itself, since nothing in it can watch over this launcher: %v", err))
+			k.end.Unwatched = err
 		}
-		done <- line
 	}()
 	return func() {
 		cancel()
-		if line := <-done; line != nil {
+		<-done
+		if line != nil {
 			line.Close()
 		}
 	}
