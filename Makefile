@@ -21,17 +21,19 @@ build_launcher = CGO_ENABLED=0 $(GO) build -trimpath $(stamp) -ldflags '-s -w'
 # Without the commit, so that the same sources make the same image.
 build_in_box = CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -ldflags '-s -w'
 
-shell_scripts := .ci/run ci/bootstrap ci/main-job ci/with-engine ci/say.sh ci/acceptance/run $(wildcard ci/acceptance/*.sh) images/cage/npm-binary
+shell_scripts := .ci/run ci/bootstrap ci/main-job ci/with-engine ci/say.sh ci/step ci/acceptance/run $(wildcard ci/acceptance/*.sh) images/cage/npm-binary
 
-.PHONY: all build install bootstrap tools-for-tests run test unit acceptance lint cross clean
+.PHONY: all build binaries install bootstrap tools-for-tests run test unit acceptance lint cross clean
 
 all: build
 
 build:
+	@ci/step build "build: bin/: $(launchers); libexec/: $(in_box)" $(MAKE) -s binaries
+
+binaries:
 	@mkdir -p bin libexec
 	@for name in $(launchers); do $(build_launcher) -o bin/$$name ./cmd/$$name || exit; done
 	@for name in $(in_box); do GOARCH=$(arch) $(build_in_box) -o libexec/$$name ./cmd/$$name || exit; done
-	@echo "build: bin/: $(launchers); libexec/: $(in_box)"
 
 install: build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/agent-cage
