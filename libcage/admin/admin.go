@@ -20,7 +20,9 @@ import (
 	"github.com/agent-cage/agent-cage/internal/version"
 	"github.com/agent-cage/agent-cage/libcage/doctor"
 	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
+	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/receipt"
 )
 
@@ -35,7 +37,9 @@ type Factory struct {
 	Stdin      *os.File
 	Stdout     io.Writer
 	Stderr     io.Writer
-	Now        func() time.Time
+	// Terminal says how the three streams are to be connected to a command.
+	Terminal func() plan.Terminal
+	Now      func() time.Time
 	// Harnesses are those that boxes are made for.
 	Harnesses []doctor.Harness
 	// Engine opens the engine without asking it anything.
@@ -52,6 +56,7 @@ type Engine interface {
 	lifecycle.Remover
 	Stopper
 	Collector
+	Execer
 	Close() error
 }
 
@@ -64,7 +69,8 @@ func Process(harnesses []doctor.Harness) *Factory {
 	f := &Factory{
 		Args: os.Args[1:], Getenv: os.Getenv, Home: os.Getenv("HOME"), Executable: exe,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Now: time.Now, Harnesses: harnesses, Host: lifecycle.ThisHost, Machine: doctor.ThisMachine(),
+		Terminal: func() plan.Terminal { return host.Terminal(os.Stdin, os.Stdout, os.Stderr) },
+		Now:      time.Now, Harnesses: harnesses, Host: lifecycle.ThisHost, Machine: doctor.ThisMachine(),
 	}
 	f.Engine = func(ctx context.Context) (Engine, error) {
 		client, err := engine.Open(ctx, engine.Options{Getenv: f.Getenv, Home: f.Home})
@@ -116,6 +122,7 @@ func NewCmdRoot(f *Factory) *cobra.Command {
 	root.AddCommand(
 		NewCmdPs(f, nil),
 		NewCmdStop(f, nil),
+		NewCmdExec(f, nil),
 		NewCmdGC(f, nil),
 		NewCmdDoctor(f, nil),
 		NewCmdReceipts(f),

@@ -102,6 +102,11 @@ func (w *world) RemoveImage(_ context.Context, ref string) error {
 	return nil
 }
 
+func (w *world) Exec(context.Context, string, engine.ExecSpec) (*engine.Exec, error) {
+	w.note("exec")
+	return nil, errors.New("nothing runs in this world")
+}
+
 type inUse struct{}
 
 func (*inUse) Error() string        { return "image is being used" }
@@ -351,6 +356,18 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
+// What a command is run with is tried against a real engine.
+func TestExecRefuses(t *testing.T) {
+	w := &world{}
+	w.add("exited", "exited", 100, nil)
+	w.add("others", "running", 100, func(l *lifecycle.Launcher) { l.UID = 1001 })
+	for _, args := range [][]string{{"exited", "id"}, {"others", "id"}, {"others"}, {}} {
+		if status, _, errOut := run(t, w, append([]string{"exec"}, args...)...); status != 1 || errOut == "" || len(w.calls) != 0 {
+			t.Errorf("%q: status %d, %q, calls %q", args, status, errOut, w.calls)
+		}
+	}
+}
+
 // Each command hands its parsed options to runF.
 func TestOptions(t *testing.T) {
 	f := &Factory{}
@@ -359,6 +376,12 @@ func TestOptions(t *testing.T) {
 	cmd.SetArgs([]string{"--yes", "--receipts-older-than", "1h"})
 	if err := cmd.Execute(); err != nil || gc != (GCOptions{Yes: true, Age: time.Hour}) {
 		t.Errorf("%+v, %v", gc, err)
+	}
+	var exec ExecOptions
+	cmd = NewCmdExec(f, func(o *ExecOptions) error { exec = *o; return nil })
+	cmd.SetArgs([]string{"box", "ls", "-l", "--", "--all"})
+	if err := cmd.Execute(); err != nil || exec.Name != "box" || !slices.Equal(exec.Argv, []string{"ls", "-l", "--", "--all"}) {
+		t.Errorf("%+v, %v", exec, err)
 	}
 	var stop StopOptions
 	cmd = NewCmdStop(f, func(o *StopOptions) error { stop = *o; return nil })

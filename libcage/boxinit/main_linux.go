@@ -10,8 +10,9 @@ import (
 // The names that cage-init starts itself under. They are argument 0, where no
 // argument of a container can end up.
 const (
-	stageName = "cage-init: stage"
-	holdName  = "cage-init: hold"
+	stageName   = "cage-init: stage"
+	holdName    = "cage-init: hold"
+	enteredName = "cage-init: entered"
 )
 
 // Main is the program: argv is the whole command line. It returns the exit
@@ -23,12 +24,16 @@ func Main(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return stageMain()
 	case len(argv) == 1 && argv[0] == holdName:
 		return hold()
+	case len(argv) == 1 && argv[0] == enteredName:
+		return enteredMain(stderr)
+	case len(argv) > 2 && argv[1] == "exec":
+		return execute(argv[2:], stderr)
 	case len(argv) == 2 && argv[1] == "lifeline":
 		return report(stderr, holdLifeline(lifelineSocket, stdin, stdout))
 	case len(argv) == 1 && os.Getpid() == 1:
 		return newSupervisor(started, os.Stdin, stdout).run()
 	}
-	fmt.Fprintln(stderr, "cage-init is the first process of a box, which a launcher starts; as a command it knows only: cage-init lifeline")
+	fmt.Fprintln(stderr, "cage-init is the first process of a box, which a launcher starts; as a command it knows only: cage-init lifeline, cage-init exec COMMAND")
 	return 1
 }
 

@@ -135,18 +135,22 @@ func (b *box) harden() error {
 			return fmt.Errorf("giving up the terminal: %w", err)
 		}
 	}
-	harness, err := startStage(b.reap, b.terminal != nil, spec{
+	s := spec{
 		UID:  b.account.UID,
 		GID:  b.account.GID,
 		Dir:  b.run.Dir,
 		Argv: b.run.Argv,
 		Env:  b.environment(),
-	})
+	}
+	harness, err := startStage(b.reap, b.terminal != nil, s)
 	if err != nil {
 		return err
 	}
 	b.harness = harness
-	return harness.prepared()
+	if err := harness.prepared(); err != nil {
+		return err
+	}
+	return noteHarness(filepath.Join(b.root, harnessFile), harness.pid, s)
 }
 
 // handOver gives the streams to the harness and lets it go.

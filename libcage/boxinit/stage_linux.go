@@ -143,17 +143,11 @@ var errSpec = errors.New("the stage has not understood what to become")
 
 // readSpec reads one spec and not a byte more.
 func readSpec(r io.Reader) (spec, error) {
-	var size []byte
-	for c := make([]byte, 1); ; {
-		if _, err := io.ReadFull(r, c); err != nil {
-			return spec{}, err
-		}
-		if c[0] == 0 {
-			break
-		}
-		size = append(size, c[0])
+	size, err := readField(r)
+	if err != nil {
+		return spec{}, err
 	}
-	n, err := strconv.Atoi(string(size))
+	n, err := strconv.Atoi(size)
 	if err != nil || n < 1 {
 		return spec{}, errSpec
 	}
@@ -162,6 +156,20 @@ func readSpec(r io.Reader) (spec, error) {
 		return spec{}, err
 	}
 	return parseSpec(strings.Split(string(body[:n-1]), "\x00"))
+}
+
+// readField reads up to a NUL and not a byte more.
+func readField(r io.Reader) (string, error) {
+	var field []byte
+	for c := make([]byte, 1); ; {
+		if _, err := io.ReadFull(r, c); err != nil {
+			return "", err
+		}
+		if c[0] == 0 {
+			return string(field), nil
+		}
+		field = append(field, c[0])
+	}
 }
 
 func parseSpec(fields []string) (spec, error) {
