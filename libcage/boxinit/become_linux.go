@@ -68,6 +68,7 @@ func become(s spec) (string, *exitstatus.Fault) {
 		{"capabilities", dropCapabilities},
 		{"no_new_privs", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 		{"descriptors", closeOnExecFrom3},
+		{"signals", defaultIgnored},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {
