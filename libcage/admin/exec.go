@@ -92,10 +92,10 @@ func (f *Factory) connect(ctx context.Context, running *engine.Exec, tty, stdin 
 	go func() {
 		// It may outlive the command, which reads no more then.
 		if stdin {
-			io.Copy(running.Stdin(), f.Stdin)
+			_, _ = io.Copy(running.Stdin(), f.Stdin)
 		}
 		if !tty {
-			running.CloseStdin()
+			_ = running.CloseStdin()
 		}
 	}()
 	err := running.Copy(f.Stdout, f.Stderr)
@@ -126,7 +126,7 @@ func (f *Factory) lendTerminal(ctx context.Context, running *engine.Exec) (relea
 				return
 			case <-resized:
 				if rows, cols, err := t.Size(); err == nil {
-					running.Resize(ctx, uint(rows), uint(cols)) // the next one may do better
+					_ = running.Resize(ctx, uint(rows), uint(cols)) // the next one may do better
 				}
 			}
 		}
@@ -134,6 +134,6 @@ func (f *Factory) lendTerminal(ctx context.Context, running *engine.Exec) (relea
 	return func() {
 		signal.Stop(resized)
 		close(done)
-		t.Restore() // nothing is left to be done about an error
+		_ = t.Restore() // nothing is left to be done about an error
 	}, nil
 }

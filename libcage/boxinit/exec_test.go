@@ -37,7 +37,9 @@ func (r *running) execTyping(after, input string, tty bool, argv []string) execu
 	if status != http.StatusCreated {
 		r.t.Fatalf("exec: %d %s", status, body)
 	}
-	var created struct{ Id string }
+	var created struct {
+		ID string `json:"Id"`
+	}
 	if err := json.Unmarshal(body, &created); err != nil {
 		r.t.Fatal(err)
 	}
@@ -45,7 +47,7 @@ func (r *running) execTyping(after, input string, tty bool, argv []string) execu
 	if tty {
 		start = `{"Detach":false,"Tty":true}`
 	}
-	conn := hijack(r.t, "/exec/"+created.Id+"/start", start)
+	conn := hijack(r.t, "/exec/"+created.ID+"/start", start)
 	defer conn.Close()
 	command := &running{t: r.t}
 	copied := make(chan struct{})
@@ -65,7 +67,7 @@ func (r *running) execTyping(after, input string, tty bool, argv []string) execu
 		conn.CloseWrite()
 	}
 	<-copied
-	_, body = api(r.t, "GET", "/exec/"+created.Id+"/json", nil)
+	_, body = api(r.t, "GET", "/exec/"+created.ID+"/json", nil)
 	var state struct {
 		Running  bool
 		ExitCode int

@@ -35,7 +35,7 @@ func forkInto(namespace, orders int) (pid int, err error) {
 			_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, pathPtr, argvPtr, envPtr)
 		}
 		for {
-			syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
+			_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
 		}
 	}
 	runtime.KeepAlive(path)
