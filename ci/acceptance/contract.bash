@@ -120,3 +120,13 @@ as_user() {
     runuser -u "$user" -- env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$scratch/users/$user" \
         ${DOCKER_HOST:+DOCKER_HOST="$DOCKER_HOST"} ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} "$@"
 }
+
+# soon_gone PID SECONDS: waits for a process to end, without its status.
+soon_gone() {
+    local tries=0
+    while kill -0 "$1" 2>/dev/null && [ "$(ps -o stat= -p "$1" | cut -c1)" != Z ]; do
+        tries=$((tries + 1))
+        [ $tries -lt $(($2 * 10)) ] || return
+        sleep 0.1
+    done
+}

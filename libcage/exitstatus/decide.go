@@ -22,6 +22,8 @@ type End struct {
 	Unwatched error
 	// TimedOut says that the launcher's own time limit passed.
 	TimedOut bool
+	// Output is why the harness's output could not be passed on.
+	Output error
 	// Lost is why the engine could no longer be asked.
 	Lost error
 }
@@ -45,6 +47,8 @@ func faultOf(e End) *Fault {
 		return Faultf(Timeout, "the time limit passed and the box was stopped")
 	case e.Interrupted != nil && !e.Started:
 		return &Fault{Kind: EngineStartFailed, Err: e.Interrupted}
+	case e.Output != nil && e.Started:
+		return lost(EngineLost, "the harness's output could not be passed on and the box was ended", e.Output)
 	case !e.Exited && e.Started:
 		return lost(EngineLost, "the engine was lost while the harness ran: see its log, then start again", e.Lost)
 	case !e.Exited:

@@ -40,6 +40,9 @@ func TestDecide(t *testing.T) {
 		{"out of memory before the harness", End{Exited: true, Status: 137, OOMKilled: true}, 126, EngineStartFailed},
 		{"interrupted before the harness", End{Exited: true, Status: 137, Stopped: true, Interrupted: gone}, 126, EngineStartFailed},
 		{"interrupted as the harness started", End{Started: true, Exited: true, Status: 137, Stopped: true, Interrupted: gone}, 137, ""},
+		{"output lost", End{Started: true, Exited: true, Status: 137, Stopped: true, Output: gone}, 126, EngineLost},
+		{"output lost as the harness ended", End{Started: true, Exited: true, Output: gone}, 126, EngineLost},
+		{"handshake broken off", End{Exited: true, Status: 137, Stopped: true, Interrupted: gone, Output: gone}, 126, EngineStartFailed},
 		{"engine lost at start", End{Lost: gone}, 126, EngineStartFailed},
 		{"engine lost while running", End{Started: true, Lost: gone}, 126, EngineLost},
 	}

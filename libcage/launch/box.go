@@ -52,7 +52,7 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 	}
 	defer s.streams.Close()
 	end, outputErr := s.run()
-	if isReaderGone(outputErr) {
+	if readerGone(outputErr) != nil {
 		return 0, outputErr
 	}
 	status, fault := exitstatus.Decide(end)

@@ -34,7 +34,7 @@ func (b *box) openConsole() (*console, error) {
 	}
 	c := &console{
 		terminal: t,
-		modes:    terminal.NewModes(b.sys.Stdout),
+		modes:    terminal.NewModes(screen{outlet{b.sys.Stdout}}),
 		out:      b.sys.Stdout,
 		term:     b.getenv("TERM"),
 		title:    p.Label + ": " + filepath.Base(p.Project.Dir),

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -36,8 +37,10 @@ type keeper struct {
 	end    exitstatus.End
 	// outputErr is why the box's output could not be passed on.
 	outputErr error
-	// deadline fires when the grace after a signal is over.
-	deadline <-chan time.Time
+	// deadline fires when the grace after a signal is over, overdue when the
+	// box's output should have ended after its kill, and hopeless when the box
+	// itself should have.
+	deadline, overdue, hopeless <-chan time.Time
 }
 
 // keep returns when the box has ended and its output is through.
@@ -68,12 +71,20 @@ func (k *keeper) keep() {
 		case sig := <-window:
 			k.windowChanged(ctx, sig)
 		case sig := <-k.signals.c:
-			k.signalled(ctx, sig)
+			k.signalled(sig)
 		case <-timeout:
 			k.end.TimedOut = ended != nil
-			k.stop(ctx, syscall.SIGTERM)
+			k.stop(syscall.SIGTERM)
 		case <-k.deadline:
-			k.kill(ctx)
+			k.kill()
+		case <-k.overdue:
+			// Whoever reads the output does not; the engine waits for it, too.
+			k.streams.Close()
+			k.overdue, copied = nil, nil
+			k.hopeless = time.After(removal)
+		case <-k.hopeless:
+			k.hopeless, ended = nil, nil
+			k.end.Lost = errors.New("it does not end the box")
 		}
 	}
 }
@@ -89,49 +100,65 @@ func (k *keeper) exited(exit engine.Exit) {
 }
 
 // outputOver notes the end of the output. If it is not the box's own doing,
-// the box is of no use any more.
+// the box is of no use any more; its streams are closed, since the engine
+// would wait for them to be read before it tells of the end.
 func (k *keeper) outputOver(err error) {
 	if err == nil {
 		return
 	}
+	k.streams.Close()
 	k.outputErr = err
+	if k.end.Interrupted == nil && !isConnectionError(err) {
+		k.end.Interrupted = err
+	}
 	if !k.end.Exited {
-		k.kill(context.Background())
+		k.kill()
 	}
 }
 
 // signalled passes a signal on to the harness. Before the harness runs there
 // is nobody to tell.
-func (k *keeper) signalled(ctx context.Context, sig os.Signal) {
+func (k *keeper) signalled(sig os.Signal) {
 	select {
 	case <-k.started:
-		k.stop(ctx, sig.(syscall.Signal))
+		k.stop(sig.(syscall.Signal))
 	default:
 		k.end.Interrupted = interrupted{sig}
-		k.kill(ctx)
+		k.kill()
 	}
 }
 
 // stop sends the harness a signal and gives it some time to end. The second
 // time it ends the box.
-func (k *keeper) stop(ctx context.Context, sig syscall.Signal) {
-	if k.deadline != nil {
-		k.kill(ctx)
+func (k *keeper) stop(sig syscall.Signal) {
+	if k.deadline != nil || k.end.Stopped {
+		k.kill()
 		return
 	}
 	k.deadline = time.After(grace)
-	if err := k.engine.Signal(ctx, k.id, unix.SignalName(sig)); err != nil {
-		k.say.debug("signal: %v", err)
-	}
+	k.tell(unix.SignalName(sig))
 }
 
 // kill ends the box at once.
-func (k *keeper) kill(ctx context.Context) {
+func (k *keeper) kill() {
+	if !k.end.Stopped {
+		k.overdue = time.After(patience)
+	}
 	k.end.Stopped = true
 	k.deadline = nil
-	if err := k.engine.Signal(ctx, k.id, "SIGKILL"); err != nil {
-		k.say.debug("kill: %v", err)
-	}
+	k.tell("SIGKILL")
+}
+
+// tell sends the box a signal. Its effect is seen in the box's end; an engine
+// that does not answer must not keep the next signal from being heard.
+func (k *keeper) tell(name string) {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), removal)
+		defer cancel()
+		if err := k.engine.Signal(ctx, k.id, name); err != nil {
+			k.say.debug("%s: %v", name, err)
+		}
+	}()
 }
 
 // windowChanged gives the box the terminal's size, which may have changed

@@ -68,8 +68,8 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 	if err == nil {
 		return status
 	}
-	if isReaderGone(err) {
-		dieOfPipe(sys.Stdout)
+	if file := readerGone(err); file != nil {
+		dieOfPipe(file)
 	}
 	fault := asFault(err)
 	l.say.fault(fault)

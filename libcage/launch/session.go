@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"syscall"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
@@ -38,7 +37,7 @@ func (s *session) run() (exitstatus.End, error) {
 	})
 	copied := make(chan error, 1)
 	go func() {
-		err := s.streams.Copy(dialogue, s.sys.Stderr)
+		err := s.streams.Copy(dialogue, outlet{s.sys.Stderr})
 		copied <- errors.Join(err, dialogue.Close())
 	}()
 	k := keeper{session: s, copied: copied}
@@ -47,6 +46,7 @@ func (s *session) run() (exitstatus.End, error) {
 	outcome := dialogue.Outcome()
 	k.end.Started = outcome.Reached >= handshake.Started
 	k.end.Said = outcome.Fault
+	k.end.Output = writeError(k.outputErr)
 	if k.end.Exited && k.end.Status == exitstatus.OutOfMemory.Status() {
 		k.end.OOMKilled = s.outOfMemory()
 	}
@@ -58,7 +58,7 @@ func (s *session) output() io.Writer {
 	if s.console != nil {
 		return s.console.modes
 	}
-	return s.sys.Stdout
+	return outlet{s.sys.Stdout}
 }
 
 // sendRun answers cage-init's ready.
@@ -116,11 +116,4 @@ func (s *session) outOfMemory() bool {
 	defer cancel()
 	state, err := s.engine.Inspect(ctx, s.id)
 	return err == nil && state.OOMKilled
-}
-
-// isReaderGone reports whether a copy ended because nobody reads the
-// launcher's output any more.
-func isReaderGone(err error) bool {
-	var w *engine.WriteError
-	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
 }

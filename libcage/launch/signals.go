@@ -76,10 +76,3 @@ func explain(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-// dieOfPipe ends the process as SIGPIPE ends a program whose reader is gone.
-// The runtime does that on such a write, unless the signal was asked for.
-func dieOfPipe(stdout *os.File) {
-	signal.Reset(syscall.SIGPIPE)
-	stdout.Write([]byte{0})
-}
