@@ -29,6 +29,7 @@ type job struct {
 
 	mu        sync.Mutex
 	granted   bool // the terminal is the job's
+	held      bool // and was until the end
 	forwarded map[syscall.Signal]bool
 }
 
@@ -68,17 +69,24 @@ func blockedSignals() uint64 {
 	return uint64(set.Val[0])
 }
 
+// blockSignals blocks what bubblewrap must not die of in this thread, and
+// returns the mask that it had.
+func blockSignals() (old unix.Sigset_t, err error) {
+	var all unix.Sigset_t
+	all.Val[0] = ^all.Val[0]
+	for _, s := range neverBlocked {
+		all.Val[0] &^= 1 << (uint(s) - 1)
+	}
+	err = unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old)
+	return old, err
+}
+
 // start starts bubblewrap with nearly all signals blocked: bubblewrap would
 // die of a Ctrl-C that the command handles. The command's starter takes the
 // block away again.
 func (j *job) start(path string, argv []string, f *descriptors) error {
 	runtime.LockOSThread()
 	j.report.fd = f.status
-	var all, old unix.Sigset_t
-	all.Val[0] = ^all.Val[0]
-	for _, s := range neverBlocked {
-		all.Val[0] &^= 1 << (uint(s) - 1)
-	}
 	for _, s := range passed {
 		if !signal.Ignored(s) {
 			signal.Notify(j.signals, s)
@@ -88,7 +96,8 @@ func (j *job) start(path string, argv []string, f *descriptors) error {
 	for i, file := range f.files {
 		fds[i] = file.Fd()
 	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+	old, err := blockSignals()
+	if err != nil {
 		return err
 	}
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
@@ -96,7 +105,7 @@ func (j *job) start(path string, argv []string, f *descriptors) error {
 		Env:   []string{},
 		Sys:   processAttributes(f.ambient),
 	})
-	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	if err != nil {
 		return err
 	}
@@ -235,11 +244,20 @@ func (j *job) wait() (unix.WaitStatus, error) {
 		if err != nil || !ws.Stopped() {
 			close(j.done)
 			signal.Stop(j.signals)
+			j.held = j.isGranted()
 			j.takeBack()
 			return ws, err
 		}
 		j.stopped(ws.StopSignal())
 	}
+}
+
+// asked reports whether a signal that ended the job before the command had
+// started came from the caller or his terminal.
+func (j *job) asked(sig syscall.Signal) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.forwarded[sig] || j.tty != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP)
 }
 
 // result says how the command ended, and whether sbox is to die of the same
@@ -252,6 +270,7 @@ func (j *job) result(status int) Result {
 	defer j.mu.Unlock()
 	if status > 128 && status < 128+65 && (j.forwarded[sig] || j.tty != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT)) {
 		r.Signal = sig
+		r.ToGroup = j.held && (sig == unix.SIGINT || sig == unix.SIGQUIT)
 	}
 	return r
 }

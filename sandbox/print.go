@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/signal"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -104,9 +103,13 @@ func quoted(s string) string {
 func (r Result) Die() int {
 	if r.Signal != 0 {
 		// A core file of this process would say nothing about the command.
-		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-		signal.Reset(r.Signal)
-		unix.Kill(unix.Getpid(), r.Signal)
+		_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+		byDefault(r.Signal, func() {
+			if r.ToGroup {
+				_ = unix.Kill(0, r.Signal)
+			}
+			_ = unix.Kill(unix.Getpid(), r.Signal)
+		})
 	}
 	return r.Status
 }

@@ -27,6 +27,9 @@ type Result struct {
 	// Signal is the signal that the caller should die of too; 0 if the
 	// command exited by itself.
 	Signal syscall.Signal
+	// ToGroup says that the signal came from the terminal, which only the
+	// job had: the caller's script is to get it as well.
+	ToGroup bool
 }
 
 // Run builds the cage and runs the command in it. It must be called on the
@@ -132,6 +135,9 @@ func (m *Machine) start(d *Description, o Options) (Result, error) {
 		return Result{}, &RefusedError{Cause: "lost bubblewrap", Err: err}
 	}
 	status, ran := j.report.exit()
+	if !ran && ws.Signaled() && j.asked(ws.Signal()) {
+		return Result{Status: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
+	}
 	if !ran {
 		return Result{}, m.explain(files.complaint(), ws)
 	}

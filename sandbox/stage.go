@@ -48,6 +48,11 @@ func Stage(args []string) int {
 		fmt.Fprintf(os.Stderr, "sbox: %v\n", err)
 		return StatusRefused
 	}
+	// The start of this program has taken part of the block away.
+	if _, err := blockSignals(); err != nil {
+		fmt.Fprintf(os.Stderr, "sbox: %v\n", err)
+		return StatusRefused
+	}
 	err := syscall.Exec(path, args[7:], []string{})
 	fmt.Fprintf(os.Stderr, "sbox: %s: %v\n", path, err)
 	return StatusRefused

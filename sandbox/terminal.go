@@ -3,8 +3,8 @@
 package sandbox
 
 import (
-	"os/signal"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,30 +78,50 @@ func (j *job) stopped(sig syscall.Signal) {
 		return
 	}
 	had := j.isGranted()
-	others := 0
 	if had {
 		j.takeBack()
-		// The terminal stopped the job alone; the rest of the caller's
-		// pipeline belongs to the same key press.
-		others = 1
 	}
-	signal.Reset(unix.SIGTSTP)
 	if sig != unix.SIGTTIN && sig != unix.SIGTTOU {
 		sig = unix.SIGTSTP
 	}
 	// Whether a stop has an effect here is the kernel's to decide: in a
 	// group that nobody could continue, it has none.
-	if others == 1 {
-		unix.Kill(0, sig)
-	} else {
-		unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
-	}
-	// Continued.
-	if !signal.Ignored(unix.SIGTSTP) {
-		signal.Notify(j.signals, unix.SIGTSTP)
-	}
+	byDefault(unix.SIGTSTP, func() {
+		if had {
+			// The terminal stopped the job alone; the rest of the caller's
+			// pipeline belongs to the same key press.
+			_ = unix.Kill(0, sig)
+		} else {
+			_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+		}
+	})
 	if had && j.foreground() == unix.Getpgrp() {
 		j.grant()
 	}
 	unix.Kill(-j.pid, unix.SIGCONT)
+}
+
+// sigaction is the kernel's structure on the supported architectures.
+type sigaction struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+// byDefault runs f while the signal has its default action. signal.Reset does
+// not bring back that of a signal that stops: the runtime keeps its handler.
+func byDefault(sig syscall.Signal, f func()) {
+	var def, old sigaction
+	if setAction(sig, &def, &old) != nil {
+		return
+	}
+	f()
+	_ = setAction(sig, &old, nil)
+}
+
+func setAction(sig syscall.Signal, act, old *sigaction) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
