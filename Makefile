@@ -25,6 +25,9 @@ shell_scripts := .ci/run ci/bootstrap ci/main-job ci/with-engine ci/say.sh ci/st
 
 .PHONY: all build binaries install bootstrap tools-for-tests run test unit acceptance lint cross clean
 
+# The prerequisites of run and test build on one another.
+.NOTPARALLEL:
+
 all: build
 
 build:
@@ -36,9 +39,9 @@ binaries:
 	@for name in $(in_box); do GOARCH=$(arch) $(build_in_box) -o libexec/$$name ./cmd/$$name || exit; done
 
 install: build
-	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/agent-cage
-	@install -m 0755 $(addprefix bin/,$(launchers)) $(DESTDIR)$(PREFIX)/bin
-	@install -m 0755 $(addprefix libexec/,$(in_box)) $(DESTDIR)$(PREFIX)/libexec/agent-cage
+	@install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/agent-cage"
+	@install -m 0755 $(addprefix bin/,$(launchers)) "$(DESTDIR)$(PREFIX)/bin"
+	@install -m 0755 $(addprefix libexec/,$(in_box)) "$(DESTDIR)$(PREFIX)/libexec/agent-cage"
 	@echo "install: in $(DESTDIR)$(PREFIX)/bin and $(DESTDIR)$(PREFIX)/libexec/agent-cage"
 
 bootstrap:
@@ -54,7 +57,7 @@ test: tools-for-tests build unit acceptance
 
 unit:
 	@$(GO) vet ./...
-	@$(GO) test ./...
+	@ci/with-engine $(GO) test ./...
 
 acceptance: tools-for-tests build
 	@ci/with-engine ci/acceptance/run

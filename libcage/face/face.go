@@ -145,6 +145,9 @@ func (p *parser) run() error {
 		}
 		name, value, inline := strings.Cut(arg, "=")
 		i := slices.IndexFunc(flags, func(f flag) bool { return f.name == name })
+		if slices.Contains(later, name) {
+			return usagef("%s: this version has not got it: put it behind -- if it is the harness's", name)
+		}
 		if i < 0 {
 			p.before++
 			p.options.Args = append(p.options.Args, arg)

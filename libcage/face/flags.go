@@ -112,6 +112,12 @@ var flags = []flag{
 	},
 }
 
+// later are flags of the launcher that this version has not got. They are
+// refused, since the harness would take them for something else.
+var later = []string{
+	"--engine-start", "--engine-cache", "--no-ssh", "--name-file", "--gpus", "--gate", "--unprotect", "--ollama",
+}
+
 func modes() []string {
 	return []string{string(plan.Auto), string(plan.Sysbox), string(plan.Rootless), string(plan.PrivilegedDind), string(plan.None)}
 }

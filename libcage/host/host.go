@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,8 +21,11 @@ type Caller struct {
 	UID, GID uint32
 	// Name is the login name; empty if the system knows none.
 	Name string
-	// Home is the real path of the home directory.
+	// Home is the real path of the home directory: $HOME.
 	Home string
+	// LoginHome is that of the user database, where HOME says another; the
+	// keys are there all the same.
+	LoginHome string
 }
 
 // RefusedError is a directory that cannot be used, and why.
@@ -47,8 +51,33 @@ func FindCaller(getenv func(string) string) (*Caller, error) {
 	c := &Caller{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Home: home}
 	if u, err := user.Current(); err == nil {
 		c.Name = u.Username
+		c.LoginHome = loginHome(u)
 	}
 	return c, nil
+}
+
+// loginHome returns the real path of a user's home; empty if there is none.
+func loginHome(u *user.User) string {
+	home, err := findHome(u.HomeDir)
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// refusedHome says why a directory that is the caller's home, or contains it,
+// is given to no box.
+func (c *Caller) refusedHome(dir string) string {
+	for _, home := range []string{c.Home, c.LoginHome} {
+		switch {
+		case home == "":
+		case dir == home:
+			return "it is your home directory, which holds your keys: start in a project below it"
+		case Within(home, dir):
+			return fmt.Sprintf("it contains your home directory %s, which holds your keys: start in a project below it", home)
+		}
+	}
+	return ""
 }
 
 func findHome(home string) (string, error) {
@@ -77,14 +106,14 @@ func findHome(home string) (string, error) {
 // Project returns the real path of the project directory that a caller named:
 // relative to the working directory, or below home behind a tilde. An error
 // is a *RefusedError.
-func Project(named string, home string) (string, error) {
+func Project(named string, c *Caller) (string, error) {
 	switch {
 	case named == "":
 		named = "."
 	case named == "~":
-		named = home
+		named = c.Home
 	case strings.HasPrefix(named, "~/"):
-		named = filepath.Join(home, named[2:])
+		named = filepath.Join(c.Home, named[2:])
 	}
 	refuse := func(reason string) (string, error) {
 		return "", &RefusedError{"project directory", named, reason}
@@ -115,22 +144,16 @@ func Project(named string, home string) (string, error) {
 	if !utf8.ValidString(dir) {
 		return refuse("its name is not UTF-8, so no engine can be told of it: rename it")
 	}
-	if reason := tooWide(dir, home); reason != "" {
+	if reason := cmp.Or(c.refusedHome(dir), tooWide(dir)); reason != "" {
 		return refuse(reason)
 	}
 	return dir, nil
 }
 
-// tooWide says why a directory is no project: because the box would get the
-// home directory with all its secrets, or because it would hide the box's own
-// system.
-func tooWide(dir, home string) string {
-	switch {
-	case dir == home:
-		return "it is your home directory, which holds your keys: start in a project below it"
-	case Within(home, dir):
-		return fmt.Sprintf("it contains your home directory %s, which holds your keys: start in a project below it", home)
-	case dir == "/tmp" || dir == "/private/tmp":
+// tooWide says why a directory is no project of anybody's: because it would
+// hide the box's own system, or holds what is others'.
+func tooWide(dir string) string {
+	if dir == "/tmp" || dir == "/private/tmp" {
 		return "it holds the sockets of other programs: start in a directory below it"
 	}
 	for _, whole := range []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/etc"} {

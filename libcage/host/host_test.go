@@ -35,7 +35,8 @@ func TestProject(t *testing.T) {
 	home := filepath.Join(root, "home")
 	project := filepath.Join(home, "src", "p 1:,\"'é")
 	outside := filepath.Join(root, "outside")
-	for _, d := range []string{project, outside} {
+	login := filepath.Join(root, "logins", "a")
+	for _, d := range []string{project, outside, login} {
 		must(t, os.MkdirAll(d, 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o600))
@@ -58,6 +59,8 @@ func TestProject(t *testing.T) {
 		{"~", "", "your home directory"},
 		{home, "", "your home directory"},
 		{filepath.Join(root, "home-link"), "", "your home directory"},
+		{login, "", "your home directory"},
+		{filepath.Join(root, "logins"), "", "contains your home directory"},
 		{root, "", "contains your home directory"},
 		{"/", "", "contains your home directory"},
 		{"/etc", "", "part of the system"},
@@ -65,7 +68,7 @@ func TestProject(t *testing.T) {
 		{"/usr/bin", "", "hide a part of the box"},
 	}
 	for _, tt := range tests {
-		got, err := Project(tt.named, home)
+		got, err := Project(tt.named, &Caller{Home: home, LoginHome: login})
 		checkRefused(t, tt.named, got, err, tt.want, tt.refused)
 	}
 }
@@ -74,7 +77,7 @@ func TestTooWide(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/tmp":             "sockets of other programs",
 		"/var/run/x":       "part of the system",
-		"/home":            "contains your home directory",
+		"/home":            "hide a part of the box",
 		"/root":            "hide a part of the box",
 		"/home/a/src":      "",
 		"/home/alice":      "",
@@ -83,7 +86,7 @@ func TestTooWide(t *testing.T) {
 		"/devel":           "",
 		"/usr/src/project": "",
 	} {
-		got := tooWide(dir, "/home/a")
+		got := tooWide(dir)
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", dir, got, want)
 		}
@@ -95,7 +98,7 @@ func TestProjectInDeletedDirectory(t *testing.T) {
 	must(t, os.Mkdir(dir, 0o755))
 	t.Chdir(dir)
 	must(t, os.Remove(dir))
-	got, err := Project("", "/nonexistent-home")
+	got, err := Project("", &Caller{Home: "/nonexistent-home"})
 	if err == nil {
 		t.Fatalf("got %q, want a refusal", got)
 	}

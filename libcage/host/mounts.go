@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,9 +10,18 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/face"
 )
 
+// SocketError is a socket among the mounts. Behind a host's socket is a service
+// of the host's, a container engine above all.
+type SocketError struct{ Path string }
+
+func (e *SocketError) Error() string {
+	return fmt.Sprintf("%s is a socket of the host, and none gets into a box: take it out of the mounts", e.Path)
+}
+
 // ResolveMounts returns mounts with the real paths of their sources. The error
-// of one that is missing, or that is a socket, is a *RefusedError.
-func ResolveMounts(mounts []face.Mount) ([]face.Mount, error) {
+// is a *SocketError, or a *RefusedError for a source that is missing or that
+// holds the caller's keys.
+func ResolveMounts(mounts []face.Mount, c *Caller) ([]face.Mount, error) {
 	var resolved []face.Mount
 	for _, m := range mounts {
 		realPath, err := filepath.EvalSymlinks(m.Source)
@@ -24,6 +34,12 @@ func ResolveMounts(mounts []face.Mount) ([]face.Mount, error) {
 		info, err := os.Stat(realPath)
 		if err != nil {
 			return nil, &RefusedError{"mount source", m.Source, cause(err)}
+		}
+		if info.Mode().Type() == fs.ModeSocket {
+			return nil, &SocketError{m.Source}
+		}
+		if reason := c.refusedHome(realPath); reason != "" {
+			return nil, &RefusedError{"mount source", m.Source, reason}
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() {
 			return nil, &RefusedError{"mount source", m.Source, "it is neither a directory nor a regular file"}

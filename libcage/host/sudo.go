@@ -34,7 +34,7 @@ func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
 	if err != nil {
 		return nil
 	}
-	return &Caller{UID: uint32(uid), GID: uint32(gid), Name: u.Username, Home: home}
+	return &Caller{UID: uint32(uid), GID: uint32(gid), Name: u.Username, Home: home, LoginHome: home}
 }
 
 // Owner returns the user that a directory belongs to.

@@ -49,17 +49,20 @@ func (l *launcher) gather() (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := host.Project(l.options.Dir, caller.Home)
+	project, err := host.Project(l.options.Dir, caller)
 	if err != nil {
 		return nil, err
 	}
 	if behind := host.BehindSudo(caller, project, l.getenv); behind != nil {
 		caller = behind
-		if project, err = host.Project(project, caller.Home); err != nil {
+		if project, err = host.Project(project, caller); err != nil {
 			return nil, err
 		}
 	}
-	mounts, err := host.ResolveMounts(l.options.ExtraMounts)
+	if kept := l.stateTop(caller.Home); project == kept || host.Within(project, kept) {
+		return nil, &host.RefusedError{What: "project directory", Path: project, Reason: "it holds the harness's login: start in a directory that holds a project"}
+	}
+	mounts, err := host.ResolveMounts(l.options.ExtraMounts, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +133,12 @@ func (f *facts) findGit() error {
 		f.warnings = append(f.warnings, fmt.Sprintf("the project is a part of the repository %s, of which the box has nothing else: start there to use git", top))
 	}
 	return nil
+}
+
+// stateTop is the directory below home that a harness's state lies in.
+func (l *launcher) stateTop(home string) string {
+	top, _, _ := strings.Cut(l.payload.State.Host, "/")
+	return filepath.Join(home, top)
 }
 
 func exists(path string) bool {
