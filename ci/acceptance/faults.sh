@@ -295,4 +295,43 @@ t "TERM during create" early TERM POST /containers/create
 t "INT during start" early INT POST "/containers/.*/start"
 t "HUP while images are looked at" early HUP GET /images/json
 t "QUIT while the engine is asked whether it is there" early QUIT HEAD /_ping
+# interrupt SIGNAL COMMAND...: launches with the signal sent once the command
+# succeeds.
+interrupt() {
+    local signal=$1
+    shift
+    rm -f "$scratch/pid"
+    (
+        tries=0
+        until "$@" || [ $((tries += 1)) -gt 200 ]; do sleep 0.1; done
+        kill "-$signal" "$(cat "$scratch/pid")"
+    ) &
+    launch sh -c 'echo $$ >"$1" && shift && exec "$@"' sh "$scratch/pid" "$toy" --engine none "${flags[@]}" 0
+    wait $!
+}
+# A build goes on for as long as its command does: that is looked for.
+building() { pgrep -fx "sleep 4$$" >/dev/null; }
+not_building() {
+    local tries=0
+    while building; do
+        [ $((tries += 1)) -lt 50 ] || return
+        sleep 0.1
+    done
+}
+during_build() {
+    mkdir "$scratch/context" && printf 'FROM %s\nRUN sleep 4%s\n' $toy_image $$ >"$scratch/context/Dockerfile" || return
+    local began=$SECONDS flags=(--dockerfile "$scratch/context/Dockerfile")
+    interrupt TERM building
+    faulted 125 image-missing "interrupted by signal terminated" && no_box && not_building && [ $((SECONDS - began)) -lt 30 ]
+}
+t "TERM during a build ends it" during_build
+during_handshake() {
+    local flags=()
+    break_image 'ENTRYPOINT ["sleep", "60"]' || return
+    interrupt "$1" box_runs
+    whole_again
+    faulted 126 engine-start-failed "before the harness started" && no_box
+}
+t "INT in the handshake" during_handshake INT
+t "QUIT in the handshake" during_handshake QUIT
 finish

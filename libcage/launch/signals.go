@@ -13,7 +13,16 @@ import (
 )
 
 // ending are the signals that ask a launcher to end.
-var ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+func ending() []os.Signal {
+	list := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
+	// Who starts a program with hangups ignored, as nohup does, wants it to
+	// outlive them. A shell ignores INT and QUIT for whatever it starts in the
+	// background of a script: that says nothing.
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
 
 // signals are those that the launcher receives, from its first moment on.
 // Until a box runs they cancel what is going on; then they are the harness's.
@@ -28,7 +37,7 @@ func (e interrupted) Error() string {
 
 func listen() *signals {
 	s := &signals{c: make(chan os.Signal, 8)}
-	signal.Notify(s.c, ending...)
+	signal.Notify(s.c, ending()...)
 	// A reader that went away is an error of the write and not yet the end:
 	// the box has to be removed first.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
