@@ -322,7 +322,7 @@ during_build() {
     mkdir "$scratch/context" && printf 'FROM %s\nRUN sleep 4%s\n' $toy_image $$ >"$scratch/context/Dockerfile" || return
     local began=$SECONDS flags=(--dockerfile "$scratch/context/Dockerfile")
     interrupt TERM building
-    faulted 125 image-missing "interrupted by signal terminated" && no_box && not_building && [ $((SECONDS - began)) -lt 30 ]
+    faulted 126 engine-start-failed "interrupted by signal terminated" && no_box && not_building && [ $((SECONDS - began)) -lt 30 ]
 }
 t "TERM during a build ends it" during_build
 during_handshake() {
