@@ -37,3 +37,34 @@ func TestFailureLeavesNothing(t *testing.T) {
 		t.Errorf("got %v, %v, want nothing beside it", entries, err)
 	}
 }
+
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	living, err := create(dir, "living")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer living.Close()
+	dead, err := create(dir, "dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.Close() // as the end of its process does
+	for _, name := range []string{"file", "other.new"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dead.Name()); err == nil {
+		t.Error("the file of a dead writer is left")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("got %v, %v, want the living writer's and the two others", entries, err)
+	}
+	if err := Sweep(filepath.Join(dir, "missing")); err != nil {
+		t.Error(err)
+	}
+}

@@ -71,6 +71,9 @@ func (c *Client) exit(response container.WaitResponse) Exit {
 
 // State is the state of a container.
 type State struct {
+	// ID is the container's, Image what it was made from, as it was asked for.
+	ID      string
+	Image   string
 	Running bool
 	// Status is the engine's word: created, running, exited, dead, …
 	Status string
@@ -96,6 +99,7 @@ func (c *Client) Inspect(ctx context.Context, id string) (State, error) {
 		return State{}, err
 	}
 	state := State{
+		ID:         raw.ID,
 		Running:    raw.State.Running,
 		Status:     string(raw.State.Status),
 		ExitCode:   raw.State.ExitCode,
@@ -105,7 +109,7 @@ func (c *Client) Inspect(ctx context.Context, id string) (State, error) {
 		FinishedAt: parseTime(raw.State.FinishedAt),
 	}
 	if raw.Config != nil {
-		state.Labels = raw.Config.Labels
+		state.Labels, state.Image = raw.Config.Labels, raw.Config.Image
 	}
 	return state, nil
 }

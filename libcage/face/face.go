@@ -19,6 +19,8 @@ type Options struct {
 	Engine plan.Mode
 	// Name is the container's name; empty lets the launcher make one.
 	Name string
+	// NameFile is where the box's name is published, as given; empty is nowhere.
+	NameFile string
 	// Network is the engine's network mode; empty is the engine's default.
 	Network string
 	// Limits bound the box; zero values mean no limit.
@@ -78,12 +80,25 @@ type Mount struct {
 }
 
 // UsageError is a bad flag, value or variable. It says which.
-type UsageError struct{ Problem string }
+type UsageError struct {
+	Problem string
+	// Err is what was wrong with a flag's value, if that is typed.
+	Err error
+}
 
 func (e *UsageError) Error() string { return e.Problem }
 
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// NameError is a --name that no container can have.
+type NameError struct{ Name string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("invalid container name %q: only [a-zA-Z0-9][a-zA-Z0-9_.-]+ is allowed", e.Name)
+}
+
 func usagef(format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...)}
+	return &UsageError{Problem: fmt.Sprintf(format, args...)}
 }
 
 // Grammar is what differs between launchers.
@@ -178,7 +193,7 @@ func (p *parser) take(f flag, value string, inline bool) error {
 		p.wideAfterFirst = late
 	}
 	if err := f.set(p.options, value); err != nil {
-		return usagef("%s: %v", f.name, err)
+		return &UsageError{Problem: fmt.Sprintf("%s: %v", f.name, err), Err: err}
 	}
 	return nil
 }

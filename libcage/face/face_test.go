@@ -42,6 +42,8 @@ func TestParse(t *testing.T) {
 		{"dry run as a command", []string{"--dry-run=docker"}, nil, Options{Action: DryRun, Form: AsDocker}},
 		{"dry run takes no further word", []string{"--dry-run", "json"}, nil, Options{Action: DryRun, Args: []string{"json"}}},
 		{"dashes end the flags", []string{"--name", "a1", "--", "--name", "b", "--"}, nil, Options{Name: "a1", Args: []string{"--name", "b", "--"}}},
+		{"a name is the box's", []string{"--name", "ab", "--name-file", "f"}, nil, Options{Name: "ab", NameFile: "f"}},
+		{"behind dashes a name is the harness's", []string{"--", "--name", "x"}, nil, Options{Args: []string{"--name", "x"}}},
 		{"behind dashes a later flag is the harness's", []string{"--", "--gate"}, nil, Options{Args: []string{"--gate"}}},
 		{"directory", []string{"./x", "-p", "hi"}, nil, Options{Dir: "./x", Args: []string{"-p", "hi"}}},
 		{"directory after flags", []string{"--engine", "none", "/x", "go"}, nil, Options{Engine: plan.None, Dir: "/x", Args: []string{"go"}}},
@@ -93,7 +95,8 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"flag of a later version", []string{"--gate", "off"}, nil, "--gate: this version has not got it"},
-		{"flag of a later version, late", []string{"-p", "x", "--name-file=f"}, nil, "--name-file: this version has not got it"},
+		{"flag of a later version, late", []string{"-p", "x", "--gpus=f"}, nil, "--gpus: this version has not got it"},
+		{"name file without a name", []string{"--name-file="}, nil, "--name-file: needs a path"},
 		{"half flag", []string{"--name"}, nil, "--name needs a value"},
 		{"dockerfile late", []string{"-p", "--dockerfile", "x"}, nil, "takes part of the wall away"},
 		{"empty dockerfile", []string{"--dockerfile="}, nil, "needs a path"},

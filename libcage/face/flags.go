@@ -45,6 +45,11 @@ var flags = []flag{
 		set:  func(o *Options, v string) (err error) { o.Name, err = containerName(v); return err },
 	},
 	{
+		name: "--name-file", value: "FILE",
+		help: "a file that holds the box's name while the box can be addressed",
+		set:  func(o *Options, v string) (err error) { o.NameFile, err = path(v); return err },
+	},
+	{
 		name: "--network", value: "MODE",
 		help: "the box's network, as docker run takes it (default: the engine's)",
 		set:  func(o *Options, v string) (err error) { o.Network, err = network(v); return err },
@@ -115,7 +120,7 @@ var flags = []flag{
 // later are flags of the launcher that this version has not got. They are
 // refused, since the harness would take them for something else.
 var later = []string{
-	"--engine-start", "--engine-cache", "--no-ssh", "--name-file", "--gpus", "--gate", "--unprotect", "--ollama",
+	"--engine-start", "--engine-cache", "--no-ssh", "--gpus", "--gate", "--unprotect", "--ollama",
 }
 
 func modes() []string {
@@ -134,7 +139,7 @@ var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
 func containerName(v string) (string, error) {
 	if !nameForm.MatchString(v) {
-		return "", fmt.Errorf("invalid container name %q: only [a-zA-Z0-9][a-zA-Z0-9_.-]+ is allowed", v)
+		return "", &NameError{v}
 	}
 	return v, nil
 }

@@ -42,6 +42,7 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 	}
 	defer b.removed()
 	s, err := b.start(ctx)
+	defer b.publish(err)()
 	releaseSignals()
 	if err == nil {
 		// A signal that came while the start was on its way.
@@ -69,6 +70,9 @@ func (b *box) create(ctx context.Context) error {
 	lingering, cancel := linger(ctx, patience)
 	defer cancel()
 	id, warnings, err := b.engine.Create(lingering, b.decision.Plan)
+	if nameTaken(err) && b.vacate(lingering) {
+		id, warnings, err = b.engine.Create(lingering, b.decision.Plan)
+	}
 	b.id = id
 	if ctx.Err() != nil {
 		// Only a name that nobody else can have stands for the id.
@@ -79,6 +83,9 @@ func (b *box) create(ctx context.Context) error {
 			b.removed()
 		}
 		return explain(ctx, context.Canceled)
+	}
+	if nameTaken(err) {
+		return b.nameFault(lingering, err)
 	}
 	if err != nil {
 		return b.launchFault(err)
@@ -118,8 +125,6 @@ func (b *box) launchFault(err error) error {
 	switch refused.Problem {
 	case engine.ImageProblem:
 		kind, next = exitstatus.ImageMissing, "start again to build it"
-	case engine.NameProblem:
-		kind, next = exitstatus.Usage, "give another --name, or stop the box that has it"
 	case engine.MountProblem:
 		next = "the engine must see the same files: share the directory with it"
 	case engine.NetworkProblem:
@@ -128,7 +133,7 @@ func (b *box) launchFault(err error) error {
 		next = "free space on the engine's disk: docker system df"
 	case engine.EntrypointProblem:
 		next = "rebuild the image: docker image rm " + b.decision.Plan.Image.Ref
-	case engine.RuntimeProblem, engine.OtherProblem:
+	case engine.NameProblem, engine.RuntimeProblem, engine.OtherProblem:
 	}
 	return exitstatus.Faultf(kind, "%w: %s", err, next)
 }

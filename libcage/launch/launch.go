@@ -10,6 +10,7 @@
 //	ContainerWait   before the start, so that no end is missed
 //	ContainerStart
 //	ContainerExec…  the lifeline (create and start), beside the harness
+//	ContainerList   what dead launchers have left; beside the others
 //	ContainerInspect only for status 137: was it for want of memory
 //	ContainerRemove
 package launch
@@ -28,6 +29,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/host"
+	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
 	"github.com/agent-cage/agent-cage/libcage/show"
 	"github.com/agent-cage/agent-cage/libcage/state"
@@ -71,6 +73,10 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 	if file := readerGone(err); file != nil {
 		dieOfPipe(file)
 	}
+	var name *face.NameError
+	if errors.As(err, &name) {
+		l.say.progress(err.Error())
+	}
 	fault := asFault(err)
 	l.say.fault(fault)
 	return fault.Kind.Status()
@@ -98,6 +104,8 @@ type launcher struct {
 	options *face.Options
 	// pin is the harness's version; nil if its image pins none.
 	pin *images.Pin
+	// host says who this process is to its boxes; nil if that is unknown.
+	host *lifecycle.Host
 }
 
 func (l *launcher) main() (status int, err error) {
@@ -148,6 +156,7 @@ func (l *launcher) run() (int, error) {
 	if err != nil {
 		return 0, explain(ctx, err)
 	}
+	l.own(facts, decision.Plan)
 	if l.options.Action == face.DryRun {
 		return 0, show.Plan(l.sys.Stdout, decision.Plan, l.options.Form)
 	}
@@ -161,6 +170,7 @@ func (l *launcher) run() (int, error) {
 	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}
+	defer l.reap(ctx, client)()
 	b := &box{launcher: l, engine: client, decision: decision, facts: facts, signals: signals}
 	return b.live(ctx, release)
 }

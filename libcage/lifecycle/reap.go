@@ -11,6 +11,9 @@ import (
 // reapTime bounds a Reap, in which an engine may be busy with other things.
 const reapTime = 15 * time.Second
 
+// removeTime bounds the removal of one box.
+const removeTime = 10 * time.Second
+
 // reapers is how many boxes are removed at the same time.
 const reapers = 4
 
@@ -49,13 +52,18 @@ func Orphans(boxes []Box) []Box {
 }
 
 // RemoveAll removes boxes, a few at the same time, with the files that hold
-// their names. It returns those that it removed, also with an error.
+// their names. It returns those that it removed, also with an error. Once the
+// context has ended it begins no further removal; those under way, it ends.
 func RemoveAll(ctx context.Context, eng Remover, boxes []Box) ([]Box, error) {
 	failed := make([]error, len(boxes))
 	free := make(chan struct{}, reapers)
 	var all sync.WaitGroup
 	for i, b := range boxes {
 		free <- struct{}{}
+		if failed[i] = ctx.Err(); failed[i] != nil {
+			<-free
+			continue
+		}
 		all.Go(func() {
 			failed[i] = remove(ctx, eng, b)
 			<-free
@@ -72,6 +80,9 @@ func RemoveAll(ctx context.Context, eng Remover, boxes []Box) ([]Box, error) {
 }
 
 func remove(ctx context.Context, eng Remover, b Box) error {
+	// Broken off, it would leave the name file of a box that is gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
 	if err := eng.Remove(ctx, b.ID, true); err != nil {
 		return fmt.Errorf("box %s: %w", b.Name, err)
 	}

@@ -187,3 +187,17 @@ func TestBoxes(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestRemoveAllBeginsNothingAfterItsEnd(t *testing.T) {
+	f := crowd()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	boxes, err := Boxes(t.Context(), f, testHost())
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, err := RemoveAll(ctx, f, boxes)
+	if len(removed) != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d removed, %v", len(removed), err)
+	}
+}

@@ -15,6 +15,9 @@ type Plan struct {
 	Label string `json:"label"`
 	// Name is the container's name.
 	Name string `json:"name"`
+	// NameFile is the absolute path of the file that holds the name while the
+	// box can be addressed; empty is none.
+	NameFile string `json:"nameFile,omitempty"`
 	// Hostname is the box's host name.
 	Hostname string `json:"hostname"`
 	// Image is the image that the box is created from.

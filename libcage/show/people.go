@@ -21,6 +21,7 @@ func People(w io.Writer, p *plan.Plan) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", what, printable(value), why)
 	}
 	row("box", p.Name, "")
+	row("name file", p.NameFile, "--name-file")
 	row("image", p.Image.Ref, p.Image.Reason)
 	row("engine", string(p.Posture.Mode), strings.Join(p.Posture.Reasons, "; "))
 	row("project", p.Project.Dir, p.Project.Reason)

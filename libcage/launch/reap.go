@@ -1,0 +1,72 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"github.com/agent-cage/agent-cage/libcage/atomicfile"
+	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/lifecycle"
+	"github.com/agent-cage/agent-cage/libcage/plan"
+	"github.com/agent-cage/agent-cage/libcage/receipt"
+)
+
+// own marks the box as this launcher's.
+func (l *launcher) own(f *facts, p *plan.Plan) {
+	p.Labels[lifecycle.LabelPosture] = string(p.Posture.Mode)
+	host, err := lifecycle.ThisHost()
+	if err != nil {
+		l.say.warn(fmt.Sprintf("a box that this launcher leaves would have to be removed by hand: %v", err))
+	} else {
+		// Behind sudo, the box is the caller's to see.
+		host.Self.UID = f.caller.UID
+		maps.Copy(p.Labels, host.Self.Labels())
+		l.host = host
+	}
+	if l.options.NameFile == "" {
+		return
+	}
+	if p.NameFile, err = filepath.Abs(l.options.NameFile); err != nil {
+		l.say.warn(fmt.Sprintf("--name-file: %v", err))
+		return
+	}
+	p.Labels[lifecycle.LabelNameFile] = p.NameFile
+}
+
+// reap removes beside the launch what dead launchers have left. The returned
+// function ends that, for which it waits no longer than one removal takes: what
+// was not come to is the next launch's.
+func (l *launcher) reap(ctx context.Context, client *engine.Client) (end func()) {
+	if l.host == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		removed, err := lifecycle.Reap(ctx, client, l.host)
+		for _, b := range removed {
+			l.say.debug("removed the box %s, whose launcher is dead", b.Name)
+		}
+		if err != nil {
+			l.say.debug("boxes of dead launchers: %v", err)
+		}
+		l.sweep()
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// sweep removes the files that launchers were killed in the middle of writing.
+func (l *launcher) sweep() {
+	top := l.stateHome()
+	for _, dir := range []string{top, filepath.Join(top, "engines"), l.pins().Dir, receipt.Dir(top)} {
+		if err := atomicfile.Sweep(dir); err != nil {
+			l.say.debug("files of dead launchers: %v", err)
+		}
+	}
+}
