@@ -37,10 +37,12 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 		return 0, err
 	}
 	defer b.console.close()
+	b.enter("create")
 	if err := b.create(ctx); err != nil {
 		return 0, err
 	}
 	defer b.removed()
+	b.enter("start")
 	s, err := b.start(ctx)
 	defer b.publish(err)()
 	releaseSignals()
@@ -52,7 +54,10 @@ func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err 
 		return 0, err
 	}
 	defer s.streams.Close()
+	b.enter("handshake")
 	end, outputErr := s.run()
+	b.enter("remove")
+	b.record.receipt.Exit.OOMKilled = end.OOMKilled
 	if readerGone(outputErr) != nil {
 		return 0, outputErr
 	}

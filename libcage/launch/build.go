@@ -13,6 +13,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/image"
 	"github.com/agent-cage/agent-cage/libcage/plan"
+	"github.com/agent-cage/agent-cage/libcage/receipt"
 )
 
 // distribution is what cage-base starts from.
@@ -33,7 +34,10 @@ func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts, c
 	if term.IsTerminal(l.sys.Stderr.Fd()) {
 		opts.Progress = image.Progress{Terminal: l.sys.Stderr}
 	}
-	_, err := image.Ensure(ctx, buildkit.Engine{Client: client}, chain, opts)
+	built, err := image.Ensure(ctx, buildkit.Engine{Client: client}, chain, opts)
+	if err == nil {
+		l.record.receipt.Images = []receipt.Image{{Ref: chain[len(chain)-1].Ref, ID: built.ID}}
+	}
 	return err
 }
 

@@ -119,6 +119,7 @@ func (k *keeper) outputOver(err error) {
 // signalled passes a signal on to the harness. Before the harness runs there
 // is nobody to tell.
 func (k *keeper) signalled(sig os.Signal) {
+	k.record.signalled(sig)
 	select {
 	case <-k.started:
 		k.stop(sig.(syscall.Signal))

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/agent-cage/agent-cage/images"
@@ -31,6 +32,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
+	"github.com/agent-cage/agent-cage/libcage/receipt"
 	"github.com/agent-cage/agent-cage/libcage/show"
 	"github.com/agent-cage/agent-cage/libcage/state"
 )
@@ -65,12 +67,14 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 		fmt.Fprintln(sys.Stderr, err)
 		return exitstatus.EngineStartFailed.Status()
 	}
-	l := &launcher{payload: p, sys: sys, say: voice{w: sys.Stderr, label: p.Label}}
+	l := &launcher{payload: p, sys: sys, say: voice{w: sys.Stderr, label: p.Label}, record: new(record)}
 	status, err := l.main()
 	if err == nil {
+		l.leaveReceipt(status, nil)
 		return status
 	}
 	if file := readerGone(err); file != nil {
+		l.leaveReceipt(statusOfPipe, nil)
 		dieOfPipe(file)
 	}
 	var name *face.NameError
@@ -79,8 +83,12 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 	}
 	fault := asFault(err)
 	l.say.fault(fault)
+	l.leaveReceipt(fault.Kind.Status(), fault)
 	return fault.Kind.Status()
 }
+
+// statusOfPipe is that of a program which SIGPIPE ended.
+const statusOfPipe = 128 + int(syscall.SIGPIPE)
 
 // asFault gives an error its kind: what is wrong with the request is a usage
 // fault, whatever else comes before the harness is the engine's.
@@ -105,7 +113,8 @@ type launcher struct {
 	// pin is the harness's version; nil if its image pins none.
 	pin *images.Pin
 	// host says who this process is to its boxes; nil if that is unknown.
-	host *lifecycle.Host
+	host   *lifecycle.Host
+	record *record
 }
 
 func (l *launcher) main() (status int, err error) {
@@ -136,6 +145,8 @@ func (l *launcher) run() (int, error) {
 	ctx, release := signals.context(context.Background())
 	defer release()
 
+	l.record.begun = l.options.Action == face.Run
+	l.enter("gather")
 	facts, err := l.gather()
 	if err != nil {
 		return 0, err
@@ -148,6 +159,8 @@ func (l *launcher) run() (int, error) {
 	if l.options.Action == face.Upgrade {
 		return 0, explain(ctx, l.upgrade(ctx, client, facts, signals))
 	}
+	l.record.receipt.Engine = receipt.Engine{Endpoint: client.Endpoint().Host, Source: client.Endpoint().Source}
+	l.enter("plan")
 	chain, err := l.chain(facts)
 	if err != nil {
 		return 0, err
@@ -160,6 +173,8 @@ func (l *launcher) run() (int, error) {
 	if l.options.Action == face.DryRun {
 		return 0, show.Plan(l.sys.Stdout, decision.Plan, l.options.Form)
 	}
+	l.record.receipt.Plan = decision.Plan
+	l.tell(facts, decision.Plan)
 	for _, w := range decision.Plan.Warnings {
 		l.say.warn(w)
 	}
@@ -167,6 +182,7 @@ func (l *launcher) run() (int, error) {
 	if err := l.seed(facts, decision.Plan.User.Home); err != nil {
 		return 0, err
 	}
+	l.enter("build")
 	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}

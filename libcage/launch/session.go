@@ -94,6 +94,7 @@ func (s *session) harnessStarts() error {
 	if err := s.console.handOver(); err != nil {
 		return err
 	}
+	s.enter("run")
 	close(s.started)
 	go s.feed()
 	return nil
