@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# kill -9 of a launcher in each phase of a run: a box that was started is gone
+# within 8 s, one that was made after the next launch. And many boxes at once.
+# shellcheck disable=SC2016 # the scripts in single quotes are the box's
+# shellcheck source-path=SCRIPTDIR source=contract.bash
+. "$(dirname "$0")/contract.bash"
+
+project=$(new_project)
+at_exit remove_boxes
+prepared() { tool faulty-engine && in_box "$project" true; }
+t "the image is there" prepared
+
+next_launch_cleans() {
+    in_box "$project" true && no_box && not [ -e "$scratch/name" ] &&
+        is '' "$(find "$XDG_STATE_HOME/agent-cage" -maxdepth 2 -name '*.tmp')"
+}
+
+# killed_at REQUEST: at that request, which the engine still gets.
+killed_at() {
+    rm -f "$scratch/faulty.sock" "$scratch/pid"
+    "$tools/faulty-engine" --listen "$scratch/faulty.sock" --engine "$engine_socket" --log "$scratch/faulty.log" \
+        --rule "$1 run kill -9 \$(cat $scratch/pid)" &
+    local proxy=$!
+    appears "$scratch/faulty.sock" || return
+    DOCKER_HOST=unix://$scratch/faulty.sock sh -c 'cd "$1" && echo $$ >"$2" && shift 2 && exec "$@"' sh "$project" "$scratch/pid" \
+        "$box" --engine none --name-file "$scratch/name" --exec true </dev/null >/dev/null 2>&1
+    is 137 $?
+    local result=$?
+    sleep 0.5 # the engine has the request
+    kill $proxy
+    wait $proxy 2>/dev/null
+    [ $result = 0 ] && no_box_runs_within 8 && next_launch_cleans
+}
+t "before anything is asked" killed_at "HEAD /_ping"
+t "before create" killed_at "GET /images/json"
+t "during create" killed_at "POST /containers/create"
+t "created" killed_at "POST /containers/[^/]*/attach"
+t "during start" killed_at "POST /containers/[^/]*/start"
+t "removing" killed_at "DELETE /containers/"
+
+# run_and_kill PAUSE: kill -9 so long after the harness's first instruction;
+# $scratch/took says how long its box then lived.
+run_and_kill() {
+    rm -f "$project/up"
+    (cd "$project" && exec "$box" --engine none --name-file "$scratch/name" --exec sh -c 'touch up; exec sleep 100' </dev/null >/dev/null 2>&1) &
+    local launcher=$! began
+    appears "$project/up" && sleep "$1" || return
+    kill -9 $launcher
+    began=$(date +%s%N)
+    no_box_runs_within 8 || return
+    echo "gone after $((($(date +%s%N) - began) / 1000000)) ms" >"$scratch/took"
+    next_launch_cleans
+}
+t "running, before there is a lifeline" run_and_kill 0
+t "running" run_and_kill 1.5
+echo "# $(cat "$scratch/took")"
+
+many() {
+    local n pids=() got=''
+    for n in $(seq 20); do
+        in_box "$project" sh -c "sleep 1; exit $((n * 11))" </dev/null >/dev/null 2>&1 &
+        pids+=($!)
+    done
+    for n in $(seq 20); do
+        wait "${pids[n - 1]}"
+        got+="$? "
+    done
+    is "$(seq -s ' ' 11 11 220) " "$got" && no_box
+}
+t "20 boxes at once end with 20 different statuses" many
+finish
