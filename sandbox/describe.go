@@ -207,7 +207,7 @@ func (b *builder) hide(p, reason string) {
 }
 
 func (b *builder) hideFound(p string, fi os.FileInfo, reason string) {
-	if b.isHidden(p) {
+	if b.isHidden(p) || b.m.closedToCage(filepath.Dir(p)) {
 		return
 	}
 	kind := HideFile

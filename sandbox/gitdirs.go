@@ -130,6 +130,9 @@ func childDirs(dir string) []string {
 // protectRepository protects what git reads when it starts in top. deep adds
 // the submodules and worktrees that belong to the repository.
 func (b *builder) protectRepository(top string, deep bool) {
+	if b.m.closedToCage(top) {
+		return
+	}
 	dot := top + "/.git"
 	fi, err := os.Lstat(dot)
 	switch {

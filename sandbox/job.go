@@ -100,11 +100,13 @@ func (j *job) start(path string, argv []string, f *descriptors) error {
 	if err != nil {
 		return err
 	}
+	restore := firstToGo()
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Files: fds,
 		Env:   []string{},
 		Sys:   processAttributes(f.ambient),
 	})
+	restore()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	if err != nil {
 		return err
@@ -117,6 +119,18 @@ func (j *job) start(path string, argv []string, f *descriptors) error {
 	}
 	go j.forward()
 	return nil
+}
+
+// firstToGo makes what is started from now on the first victim when memory is
+// short, until restore is called: the cage inherits it, whose own /proc may be
+// read-only. Failing is no harm: it then is no earlier victim than others.
+func firstToGo() (restore func()) {
+	const file = "/proc/self/oom_score_adj"
+	was := readSmall(file, 16)
+	if len(was) == 0 || os.WriteFile(file, []byte("1000"), 0) != nil {
+		return func() {}
+	}
+	return func() { _ = os.WriteFile(file, was, 0) }
 }
 
 // processAttributes gives bubblewrap a process group, and a mount namespace
