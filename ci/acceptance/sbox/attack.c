@@ -1,9 +1,11 @@
 // Attacks that need a system call of their own. Exits 0 where the attack got
 // through, 1 where it was refused.
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 static int is(const char *a, const char *b) { return strcmp(a, b) == 0; }
@@ -80,6 +83,7 @@ int main(int argc, char **argv) {
 		errno = e;
 		return !reached(r);
 	}
+	if (is(what, "seize")) return ptrace(PTRACE_SEIZE, atoi(argc > 2 ? argv[2] : "0"), 0, 0) != 0;
 	if (is(what, "ptrace-traceme")) return !reached(ptrace(PTRACE_TRACEME, 0, 0, 0));
 	if (is(what, "vsock")) return !reached(socket(AF_VSOCK, SOCK_STREAM, 0));
 	if (is(what, "alg")) return !reached(socket(38, SOCK_SEQPACKET, 0));
@@ -92,17 +96,54 @@ int main(int argc, char **argv) {
 		unlink("suid");
 		return !bad;
 	}
-	if (is(what, "connect") || is(what, "abstract")) {
+	// The two ends of a socket: a path, @NAME for an abstract one, or a port of
+	// the loopback; "serve :FILE" takes a free port and writes it to FILE.
+	if (is(what, "connect") || is(what, "serve")) {
+		int serve = is(what, "serve");
+		const char *at = argc > 2 ? argv[2] : "";
 		struct sockaddr_un a = {.sun_family = AF_UNIX};
+		struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		struct sockaddr *to = (void *)&a;
 		socklen_t len = sizeof a;
-		if (is(what, "abstract")) {
-			strcpy(a.sun_path + 1, argv[2]);
-			len = sizeof(sa_family_t) + 1 + strlen(argv[2]);
-		} else strncpy(a.sun_path, argv[2], sizeof a.sun_path - 1);
-		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-		int r = connect(fd, (void *)&a, len);
-		if (r < 0) perror(argv[2]);
-		return r != 0;
+		strncpy(a.sun_path, at, sizeof a.sun_path - 1);
+		if (at[0] == '@') {
+			len = sizeof(sa_family_t) + strlen(at);
+			a.sun_path[0] = 0;
+		}
+		if (at[0] == ':') {
+			to = (void *)&in;
+			len = sizeof in;
+			if (!serve) in.sin_port = htons(atoi(at + 1));
+		}
+		int fd = socket(to->sa_family, SOCK_STREAM, 0);
+		if (!serve) {
+			if (connect(fd, to, len) == 0) return 0;
+			perror(at);
+			return 1;
+		}
+		if (bind(fd, to, len) != 0 || listen(fd, 64) != 0) {
+			perror(at);
+			return 1;
+		}
+		if (at[0] == ':') {
+			getsockname(fd, to, &len);
+			FILE *f = fopen(at + 1, "w");
+			fprintf(f, "%d\n", ntohs(in.sin_port));
+			fclose(f);
+		}
+		for (;;) close(accept(fd, 0, 0));
+	}
+	// Types into the terminal and looks whether it can be read there.
+	if (is(what, "type")) {
+		int tty = open("/dev/tty", O_RDWR | O_NONBLOCK);
+		struct termios t;
+		char seen[64];
+		if (tty < 0 || tcgetattr(tty, &t) != 0) return 1;
+		t.c_lflag &= ~ICANON;
+		tcsetattr(tty, TCSANOW, &t);
+		syscall(SYS_ioctl, tty, 0x700000000UL | TIOCSTI, &c);
+		ssize_t n = read(tty, seen, sizeof seen);
+		return n <= 0 || !memchr(seen, c, n);
 	}
 	if (is(what, "descriptors")) {
 		for (int i = 3; i < 70000; i++) if (fcntl(i, F_GETFD) >= 0) { printf("descriptor %d\n", i); return 0; }

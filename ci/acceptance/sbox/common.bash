@@ -27,21 +27,17 @@ is() { if [ "$2" = "$3" ]; then ok "$1"; else bad "$1" "want: $2" "got:  $3"; fi
 # wall NAME SCRIPT: SCRIPT is an attack, run by bash in $PWD: status 0 when it
 # succeeds. It must outside and must not inside.
 wall() {
-    local name=$1 out
+    local out
     if ! out=$(timeout 30 bash -c "$2" 2>&1 </dev/null); then
-        bad "$name: the attack works without the wall" "$out"
+        bad "$1: the attack works without the wall" "$out"
         return
     fi
-    if out=$(timeout 30 "$sbox" bash -c "$2" 2>&1 </dev/null); then
-        bad "$name: stopped in the cage" "$out"
-    else
-        ok "$name"
-    fi
+    held "$1" "$2"
 }
 
 # where TEST NAME SCRIPT: a wall, if the machine has what it stands before.
 where() {
-    if bash -c "$1" 2>/dev/null </dev/null; then
+    if bash -c "$1" >/dev/null 2>&1 </dev/null; then
         wall "$2" "$3"
     else
         echo "ok - $identity: $2 # SKIP this machine has nothing to attack there"
@@ -49,18 +45,26 @@ where() {
 }
 
 # held NAME SCRIPT: like wall where the attack cannot be shown outside on this
-# machine, or would harm it; SCRIPT must fail inside.
+# machine, or would harm it. SCRIPT must run inside, to its end, and fail.
 held() {
-    local out
-    if out=$(timeout 30 "$sbox" bash -c "$2" 2>&1 </dev/null); then bad "$1" "$out"; else ok "$1"; fi
+    local out status
+    out=$(timeout 30 "$sbox" bash -c 'echo attack-begins; '"$2" 2>&1 </dev/null)
+    status=$?
+    if [ $status = 0 ]; then
+        bad "$1: stopped in the cage" "$out"
+    elif [ $status = 124 ] || ! grep -q '^attack-begins' <<<"$out" || grep -q 'command not found' <<<"$out"; then
+        bad "$1: the attack ran in the cage" "status $status" "$out"
+    else
+        ok "$1"
+    fi
 }
 
-# start_as_both SCRIPT: runs the script's battery function for each identity and
-# numbers the checks.
+# start_as_both SCRIPT [box]: runs the script's battery function for each
+# identity, with box in a box as well, and numbers the checks.
 start_as_both() {
     local script=$1
     if [ -n "${SBOX_BASE:-}" ]; then
-        identity=${SBOX_IDENTITY} sbox=$SBOX_BASE/bin/sbox
+        identity=${SBOX_IDENTITY} sbox=${SBOX_PROGRAM:-$SBOX_BASE/bin/sbox}
         battery
         return
     fi
@@ -70,9 +74,16 @@ start_as_both() {
     trap 'finish_both' EXIT
     mkdir "$base/bin"
     (cd "$repo" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$base/bin/sbox" ./cmd/sbox) || exit
-    if command -v gcc >/dev/null; then gcc -O1 -w -o "$base/bin/attack" "$here/attack.c" || exit; fi
+    # Static: the box has another C library.
+    if command -v gcc >/dev/null; then gcc -O1 -w -static -o "$base/bin/attack" "$here/attack.c" || exit; fi
     cp -r "$here" "$base/sbox" && cp "$script" "$base/script" || exit
     chmod -R a+rX "$base"
+    # Only root can have an ordinary user made, and a place of its own.
+    apart=()
+    if [ "$(id -u)" = 0 ] && unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
+        apart=(unshare --mount --pid --fork --kill-child --mount-proc
+            bash -c 'mount -t tmpfs -o mode=1777 tmpfs /tmp && exec "$@"' apart)
+    fi
     {
         run_as "$(id -un)" "$base/home"
         if [ "$(id -u)" = 0 ]; then
@@ -81,26 +92,41 @@ start_as_both() {
             chmod 0700 "$base/user"
             run_as "$user" "$base/user"
         fi
+        [ "${2:-}" != box ] || run_in_box
     } | number
     [ "${PIPESTATUS[1]}" = 0 ]
 }
 
-# run_as USER HOME
+# run_as USER HOME: with a /tmp and processes of its own, so that neither what
+# others have in /tmp nor what an attack kills is anybody else's.
 run_as() {
     mkdir -p "$2/projects"
     local env=(env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin HOME="$2" USER="$1" LANG=C.UTF-8 TERM=xterm
         SBOX_BASE="$base" SBOX_IDENTITY="$1" SBOX_HERE="$base/sbox")
     if [ "$1" = "$(id -un)" ]; then
-        (cd "$2" && "${env[@]}" bash "$base/script")
+        (cd "$2" && "${apart[@]}" "${env[@]}" bash "$base/script")
     else
         chown -R "$1" "$2"
-        (cd "$2" && setpriv --reuid "$1" --regid "$1" --init-groups "${env[@]}" bash "$base/script")
+        (cd "$2" && "${apart[@]}" setpriv --reuid "$1" --regid "$1" --init-groups "${env[@]}" bash "$base/script")
     fi
+}
+
+# run_in_box: for the harness's user of a box, whose project is ~/projects.
+run_in_box() {
+    if ! docker version >/dev/null 2>&1; then
+        echo "ok - box: the same in a box # SKIP no container engine"
+        return
+    fi
+    local tools=$base/boxed/projects/.check
+    mkdir -p "$tools/bin" && cp "$base/bin/attack" "$tools/bin" && cp -r "$base/sbox" "$base/script" "$tools" || return
+    (cd "$base/boxed/projects" && DOCKER_CONFIG=${DOCKER_CONFIG:-$HOME/.docker} XDG_STATE_HOME=${XDG_STATE_HOME:-$HOME/.local/state} \
+        HOME=$base/boxed "$repo/bin/claude-box" --engine none --exec env SBOX_BASE="$tools" SBOX_IDENTITY=box SBOX_HERE="$tools/sbox" \
+        SBOX_PROGRAM=/usr/local/bin/sbox USER=agent bash "$tools/script") </dev/null || echo "not ok - box: the battery came to its end"
 }
 
 finish_both() {
     [ -z "${user:-}" ] || userdel "$user" 2>/dev/null
-    rm -rf "$base" "/tmp/tmux-$(id -u)/sbox-check"
+    rm -rf "$base"
 }
 
 # number: numbers the checks and adds the plan and the count; fails if one did.
