@@ -295,7 +295,7 @@ while True:
     try:
         os.rename("r", "r.real"); os.symlink("../work", "r"); os.unlink("r"); os.rename("r.real", "r")
         n += 1
-        if n % 10 == 0: open(sys.argv[2], "w").write(str(n))
+        if n % 10 == 0: open(sys.argv[2], "a").write(".")
     except OSError:
         if not os.path.lexists("r"): os.rename("r.real", "r")
 P
