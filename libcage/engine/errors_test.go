@@ -11,6 +11,7 @@ func TestProblems(t *testing.T) {
 		`OCI runtime create failed: container_linux.go:380: starting container process caused: exec: "nope": executable file not found in $PATH: unknown`:                                                                          EntrypointProblem,
 		`failed to create task for container: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "/x": stat /x: no such file or directory: unknown`:               EntrypointProblem,
 		`failed to create task for container: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "/a" to rootfs at "/b": x`: MountProblem,
+		`runc create failed: unable to start container process: error during container init: error mounting "/a" to rootfs at "/a": mkdir /x/a: file name too long: unknown`:                                                       PathProblem,
 		`Unknown runtime specified bogus`:                           RuntimeProblem,
 		`unknown or invalid runtime name: bogus`:                    RuntimeProblem,
 		`network none-such not found`:                               NetworkProblem,

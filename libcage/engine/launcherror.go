@@ -13,6 +13,7 @@ type Problem string
 const (
 	ImageProblem      Problem = "image"       // the image is not there
 	NameProblem       Problem = "name"        // the name is taken
+	PathProblem       Problem = "path"        // a source or target is too long for the engine
 	MountProblem      Problem = "mount"       // a source is missing or cannot be mounted
 	EntrypointProblem Problem = "entry point" // missing or not executable
 	RuntimeProblem    Problem = "runtime"     // the OCI runtime is unknown
@@ -47,6 +48,7 @@ var problemTexts = []struct {
 	{ImageProblem, []string{"no such image"}},
 	{NameProblem, []string{"is already in use by container"}},
 	{RuntimeProblem, []string{"unknown or invalid runtime", "unknown runtime", "runtime name"}},
+	{PathProblem, []string{"file name too long"}},
 	{MountProblem, []string{
 		"invalid mount config", "bind source path does not exist", "duplicate mount point",
 		"error mounting", "rootfs_linux.go", "error while creating mount source path", "mounts denied",

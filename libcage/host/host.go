@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -100,6 +101,13 @@ func findHome(home string) (string, error) {
 	if info, err := os.Stat(realPath); err != nil || !info.IsDir() {
 		return refuse("HOME is not a directory: set it to your home directory")
 	}
+	// The box's user database and PATH have a line and a list of it.
+	if strings.ContainsFunc(realPath, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
+		return refuse("HOME has a colon or a control character in its name, which a user database cannot hold: set it to another directory")
+	}
+	if reason := untellable(realPath); reason != "" {
+		return refuse("HOME: " + reason)
+	}
 	return realPath, nil
 }
 
@@ -141,13 +149,19 @@ func Project(named string, c *Caller) (string, error) {
 	} else {
 		d.Close()
 	}
-	if !utf8.ValidString(dir) {
-		return refuse("its name is not UTF-8, so no engine can be told of it: rename it")
-	}
-	if reason := cmp.Or(c.refusedHome(dir), tooWide(dir)); reason != "" {
+	if reason := cmp.Or(untellable(dir), c.refusedHome(dir), tooWide(dir)); reason != "" {
 		return refuse(reason)
 	}
 	return dir, nil
+}
+
+// untellable says why an engine cannot be told of a path: its API is JSON, which
+// would replace the bytes that are no text.
+func untellable(path string) string {
+	if !utf8.ValidString(path) {
+		return "its path is not UTF-8, so no engine can be told of it: rename it"
+	}
+	return ""
 }
 
 // tooWide says why a directory is no project of anybody's: because it would

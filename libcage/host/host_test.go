@@ -20,6 +20,9 @@ func TestFindHome(t *testing.T) {
 		{dir, dir, ""},
 		{link, dir, ""},
 		{"", "", "HOME is not set"},
+		{madeDir(t, filepath.Join(dir, "a:b")), "", "a colon or a control character"},
+		{madeDir(t, filepath.Join(dir, "a\nroot2::0:0::")), "", "a colon or a control character"},
+		{madeDir(t, filepath.Join(dir, "a\xe9")), "", "not UTF-8"},
 		{"relative", "", "not an absolute path"},
 		{filepath.Join(dir, "missing"), "", "does not exist"},
 		{file, "", "not a directory"},
@@ -28,6 +31,13 @@ func TestFindHome(t *testing.T) {
 		got, err := findHome(tt.home)
 		checkRefused(t, tt.home, got, err, tt.want, tt.refused)
 	}
+}
+
+// madeDir makes a directory and returns its path.
+func madeDir(t *testing.T, path string) string {
+	t.Helper()
+	must(t, os.Mkdir(path, 0o700))
+	return path
 }
 
 func TestProject(t *testing.T) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ func ResolveMounts(mounts []face.Mount, c *Caller) ([]face.Mount, error) {
 		if info.Mode().Type() == fs.ModeSocket {
 			return nil, &SocketError{m.Source}
 		}
-		if reason := c.refusedHome(realPath); reason != "" {
+		if reason := cmp.Or(untellable(realPath), c.refusedHome(realPath)); reason != "" {
 			return nil, &RefusedError{"mount source", m.Source, reason}
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() {

@@ -130,6 +130,8 @@ func (b *box) launchFault(err error) error {
 	switch refused.Problem {
 	case engine.ImageProblem:
 		kind, next = exitstatus.ImageMissing, "start again to build it"
+	case engine.PathProblem:
+		kind, next = exitstatus.Usage, "move the project to a shorter path: the engine puts its own in front of it"
 	case engine.MountProblem:
 		next = "the engine must see the same files: share the directory with it"
 	case engine.NetworkProblem:

@@ -21,8 +21,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/internal/version"
@@ -202,14 +204,25 @@ type voice struct {
 
 func (v voice) fault(f *exitstatus.Fault) { fmt.Fprintln(v.w, f.Line(v.label)) }
 
-func (v voice) warn(text string) { fmt.Fprintf(v.w, "[%s] WARNING: %s\n", v.label, text) }
+func (v voice) warn(text string) { v.line("WARNING: " + text) }
 
 // progress says what is waited for.
-func (v voice) progress(line string) { fmt.Fprintf(v.w, "[%s] %s\n", v.label, line) }
+func (v voice) progress(text string) { v.line(text) }
+
+// line prints one line. A path or a message of the engine's in it must not
+// look like another one, nor steer the terminal.
+func (v voice) line(text string) {
+	fmt.Fprintf(v.w, "[%s] %s\n", v.label, strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text))
+}
 
 func (v voice) debug(format string, args ...any) {
 	if v.debugging {
-		fmt.Fprintf(v.w, "[%s] debug: %s\n", v.label, fmt.Sprintf(format, args...))
+		v.line("debug: " + fmt.Sprintf(format, args...))
 	}
 }
 
