@@ -84,7 +84,7 @@ unwritable() {
     launch "$box" --engine none --name-file "$scratch/no/such/folder/name" --exec sh -c 'exit 3'
     ended 3 && grep -q '^\[claude-box\] WARNING: --name-file: ' "$scratch/err" || return
     mkdir "$scratch/folder" && launch "$box" --engine none --name-file "$scratch/folder" --exec sh -c 'exit 4'
-    ended 4 && grep -q WARNING "$scratch/err" && [ -d "$scratch/folder" ]
+    ended 4 && is 1 "$(grep -c WARNING "$scratch/err")" && [ -d "$scratch/folder" ]
 }
 t "a name file that cannot be written is a warning" unwritable
 

@@ -11,7 +11,7 @@ export GH_TOKEN=s3cret-of-this-test
 t "the image is there" in_box "$project" true
 
 state=$XDG_STATE_HOME/agent-cage/receipts
-newest() { "$cage" receipts show "$("$cage" receipts list --limit 1 --json | sed -n 's/.*"id": "\(.*\)",/\1/p')" >"$scratch/receipt" && cat "$scratch/receipt"; }
+newest() { "$cage" receipts show "$("$cage" receipts list --limit 1 | awk '$1 ~ /^20/ { print $1 }')" >"$scratch/receipt" && cat "$scratch/receipt"; }
 says() { grep -q -- "$1" "$scratch/receipt" || { echo "no $1"; return 1; }; }
 
 of_a_run() {
@@ -21,6 +21,34 @@ of_a_run() {
         is '' "$(find "$state" -name '*.json' ! -perm 600)"
 }
 t "a run leaves a receipt, mode 0600" of_a_run
+
+# versions: of all that took part, and the images from the harness's down.
+versions() {
+    local field
+    for field in launcher harness engine api kernel endpoint source id version; do
+        says "\"$field\": \"[^\"]" || return
+    done
+    is "$(docker version -f '{{.Server.Version}} {{.Server.KernelVersion}}') $(docker info -f '{{.ID}}')" \
+        "$(value engine) $(value kernel) $(docker_id)" &&
+        is "$(docker image inspect -f '{{.Id}}' claude-box cage-base)" "$(sed -n '/"images"/,/\]/s/.*"id": "\(.*\)",/\1/p' "$scratch/receipt")" &&
+        is 2 "$(sed -n '/"images"/,/\]/p' "$scratch/receipt" | grep -c '"version": "[0-9a-f]*"')"
+}
+value() { sed -n "/\"versions\": {/,/}/s/.*\"$1\": \"\(.*\)\".*/\1/p" "$scratch/receipt"; }
+docker_id() { sed -n '/^  "engine": {/,/}/s/.*"id": "\(.*\)".*/\1/p' "$scratch/receipt"; }
+t "versions and images that took part" versions
+
+no_call_for_it() {
+    CLAUDE_BOX_DEBUG=1 launch "$box" --engine none --exec true
+    is '' "$(grep -o 'engine: Info' "$scratch/err")" && newest && versions
+}
+t "also where the engine is not asked for them again" no_call_for_it
+
+of_memory() {
+    launch "$box" --engine none --memory 64m --exec sh -c 'exec tail /dev/zero'
+    cat "$scratch/err"
+    faulted 137 out-of-memory && newest && says '"oomKilled": true' && says '"kind": "out-of-memory"' && says '"status": 137'
+}
+t "want of memory" of_memory
 
 of_a_fault() {
     launch "$box" --engine none --exec no-such-harness

@@ -70,6 +70,17 @@ func Open(_ context.Context, opts Options) (*Client, error) {
 // Endpoint returns where the engine is.
 func (c *Client) Endpoint() Endpoint { return c.endpoint }
 
+// APIVersion returns the version that is spoken with the engine; empty before
+// the first call.
+func (c *Client) APIVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.negotiated {
+		return ""
+	}
+	return c.api.ClientVersion()
+}
+
 // Close drops idle connections. Attachments in use are not closed.
 func (c *Client) Close() error { return c.api.Close() }
 

@@ -34,10 +34,19 @@ type Options struct {
 
 // Result is what Ensure found and did.
 type Result struct {
-	// ID is that of the last image of the chain.
-	ID string
+	// Images are those of the chain that are up to date, parents first: all of
+	// it unless there is an error.
+	Images []Current
 	// Built are the references that were built.
 	Built []string
+}
+
+// Current is an image that is up to date.
+type Current struct {
+	Ref string
+	// ID is the image's own, Inputs the hash of what went into it.
+	ID     string
+	Inputs string
 }
 
 // Ensure brings a chain of images, each of which is the parent of the next, up
@@ -104,7 +113,8 @@ func (e *ensurer) chain(ctx context.Context, chain []Spec) (Result, error) {
 				result.Built = append(result.Built, spec.Ref)
 			}
 		}
-		result.ID = stored[spec.Ref].ID
+		have := stored[spec.Ref]
+		result.Images = append(result.Images, Current{Ref: spec.Ref, ID: have.ID, Inputs: have.Labels[InputsLabel]})
 	}
 	return result, nil
 }

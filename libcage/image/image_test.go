@@ -131,7 +131,11 @@ func TestFirstBuild(t *testing.T) {
 	f.opts.ProxyArgs = map[string]string{"http_proxy": "http://p"}
 	f.opts.Secrets = map[string][]byte{"ca": []byte("pem")}
 	result := f.ensure(t)
-	if diff := cmp.Diff(Result{ID: "sha256:2", Built: []string{"cage:1", "claude:1"}}, result); diff != "" {
+	want := Result{Built: []string{"cage:1", "claude:1"}, Images: []Current{
+		{Ref: "cage:1", ID: "sha256:1", Inputs: f.engine.store["cage:1"].Labels[InputsLabel]},
+		{Ref: "claude:1", ID: "sha256:2", Inputs: f.engine.store["claude:1"].Labels[InputsLabel]},
+	}}
+	if diff := cmp.Diff(want, result); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"building cage:1", "building claude:1"}, f.notices); diff != "" {
@@ -174,7 +178,7 @@ func TestUpToDateIsOneCall(t *testing.T) {
 	if diff := cmp.Diff([]string{"images"}, f.engine.calls); diff != "" {
 		t.Error(diff)
 	}
-	if result.ID != "sha256:2" || result.Built != nil || f.notices != nil {
+	if len(result.Images) != 2 || result.Images[1].ID != "sha256:2" || result.Built != nil || f.notices != nil {
 		t.Errorf("%+v, %v", result, f.notices)
 	}
 }
@@ -335,7 +339,7 @@ func TestTwoBuilders(t *testing.T) {
 	<-building
 	go ensure(second)
 	a, b := <-results, <-results
-	if a.ID != b.ID || len(f.engine.builds) != 2 {
+	if !slices.Equal(a.Images, b.Images) || len(f.engine.builds) != 2 {
 		t.Errorf("%+v, %+v, %d builds", a, b, len(f.engine.builds))
 	}
 	if len(said) == 0 || said[0] != "waiting for another build of cage:1" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/moby/term"
 
@@ -35,8 +36,8 @@ func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts, c
 		opts.Progress = image.Progress{Terminal: l.sys.Stderr}
 	}
 	built, err := image.Ensure(ctx, buildkit.Engine{Client: client}, chain, opts)
-	if err == nil {
-		l.record.receipt.Images = []receipt.Image{{Ref: chain[len(chain)-1].Ref, ID: built.ID}}
+	for _, i := range slices.Backward(built.Images) {
+		l.record.receipt.Images = append(l.record.receipt.Images, receipt.Image{Ref: i.Ref, ID: i.ID, Version: i.Inputs})
 	}
 	return err
 }

@@ -21,6 +21,11 @@ type engineFacts struct {
 	AppArmor bool `json:"appArmor"`
 	Rootless bool `json:"rootless"`
 	UserNS   bool `json:"userNS"`
+
+	// These are for the receipt.
+	ID      string `json:"id"`
+	Version string `json:"version"`
+	Kernel  string `json:"kernel"`
 }
 
 // askEngine returns the facts of an engine. Asking takes it some 30 ms, so the
@@ -36,7 +41,10 @@ func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engi
 	if err != nil {
 		return f, nil, err
 	}
-	f = engineFacts{AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS}
+	f = engineFacts{
+		AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS,
+		ID: info.ID, Version: info.ServerVersion, Kernel: info.KernelVersion,
+	}
 	if err := kept.write(f); err != nil {
 		l.say.debug("engine facts: %v", err)
 	}
@@ -76,7 +84,7 @@ func (k keptFacts) read(f *engineFacts) bool {
 	}
 	data, err := os.ReadFile(k.path)
 	var kept keptFile
-	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Socket != k.socket {
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Socket != k.socket || kept.Facts.ID == "" {
 		return false
 	}
 	*f = kept.Facts

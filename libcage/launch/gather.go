@@ -152,6 +152,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 	if err != nil {
 		return nil, err
 	}
+	l.record.met(engineFacts)
 	return planner.Decide(planner.Input{
 		Payload:     l.payload,
 		Image:       l.imageOf(f, chain),

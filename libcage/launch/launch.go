@@ -34,7 +34,6 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/payload"
-	"github.com/agent-cage/agent-cage/libcage/receipt"
 	"github.com/agent-cage/agent-cage/libcage/show"
 	"github.com/agent-cage/agent-cage/libcage/state"
 )
@@ -161,7 +160,7 @@ func (l *launcher) run() (int, error) {
 	if l.options.Action == face.Upgrade {
 		return 0, explain(ctx, l.upgrade(ctx, client, facts, signals))
 	}
-	l.record.receipt.Engine = receipt.Engine{Endpoint: client.Endpoint().Host, Source: client.Endpoint().Source}
+	defer l.record.reached(client)
 	l.enter("plan")
 	chain, err := l.chain(facts)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // publish writes the name file of a box that has started, and returns its
-// removal.
+// removal: there is nothing to remove where it could not be written.
 func (b *box) publish(startErr error) (withdraw func()) {
 	p := b.decision.Plan
 	if p.NameFile == "" || startErr != nil {
@@ -21,6 +21,7 @@ func (b *box) publish(startErr error) (withdraw func()) {
 	file := lifecycle.NameFile{Path: p.NameFile, Box: p.Name}
 	if err := file.Publish(); err != nil {
 		b.say.warn("--name-file: " + err.Error())
+		return func() {}
 	}
 	return func() {
 		if err := file.Remove(); err != nil {

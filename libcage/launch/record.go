@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-cage/agent-cage/internal/version"
+	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/receipt"
 )
@@ -41,6 +42,18 @@ func (l *launcher) enter(phase string) {
 		l.say.debug("phase %s: %v", r.phase, took.Round(time.Microsecond))
 	}
 	r.phase, r.since = phase, now
+}
+
+// met notes what the engine said of itself.
+func (r *record) met(f engineFacts) {
+	r.receipt.Engine.ID = f.ID
+	r.receipt.Versions.Engine, r.receipt.Versions.Kernel = f.Version, f.Kernel
+}
+
+// reached notes how the engine was spoken with, when that is over.
+func (r *record) reached(client *engine.Client) {
+	r.receipt.Engine.Endpoint, r.receipt.Engine.Source = client.Endpoint().Host, client.Endpoint().Source
+	r.receipt.Versions.API = client.APIVersion()
 }
 
 // signalled notes the last signal that the launcher was sent.

@@ -55,6 +55,9 @@ type Versions struct {
 type Image struct {
 	Ref string `json:"ref"`
 	ID  string `json:"id"`
+	// Version is the hash of what the image was made from, its parent's ID
+	// included.
+	Version string `json:"version,omitempty"`
 }
 
 // Engine is an engine as it was reached.
@@ -81,7 +84,8 @@ type Exit struct {
 	Fault *Fault `json:"fault,omitempty"`
 	// Signal is the last one that the launcher was sent: "SIGTERM".
 	Signal string `json:"signal,omitempty"`
-	// OOMKilled says that something in the box was killed for want of memory.
+	// OOMKilled says that the harness ended with 137 and something in the box
+	// had been killed for want of memory.
 	OOMKilled bool `json:"oomKilled,omitempty"`
 }
 
