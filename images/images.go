@@ -55,11 +55,11 @@ type Pin struct {
 	Archives map[string]Archive `json:"archives"` // by Go's name of the architecture
 }
 
-// Archive is one npm package that holds a harness's native binary.
+// Archive is one npm package that holds a harness's native programs.
 type Archive struct {
-	Package   string `json:"package"`   // name@version
-	Integrity string `json:"integrity"` // npm's form: "sha512-" and base64
-	Member    string `json:"member"`    // path of the binary within the package
+	Package   string   `json:"package"`   // name@version
+	Integrity string   `json:"integrity"` // npm's form: "sha512-" and base64
+	Members   []string `json:"members"`   // paths of the programs within the package
 }
 
 // HarnessPin returns the pin of the harness that the named image adds to its
@@ -88,5 +88,5 @@ func (p Pin) BuildArgs(arch string) (map[string]string, error) {
 		return nil, fmt.Errorf("no harness binary for linux/%s: there is one for %s",
 			arch, strings.Join(slices.Sorted(maps.Keys(p.Archives)), ", "))
 	}
-	return map[string]string{"PACKAGE": a.Package, "INTEGRITY": a.Integrity, "MEMBER": a.Member}, nil
+	return map[string]string{"PACKAGE": a.Package, "INTEGRITY": a.Integrity, "MEMBERS": strings.Join(a.Members, " ")}, nil
 }

@@ -125,11 +125,17 @@ func validate(p images.Pin) error {
 		return fmt.Errorf("pin of version %q is not valid", p.Version)
 	}
 	for arch, a := range p.Archives {
-		if !packageForm.MatchString(a.Package) || !integrityForm.MatchString(a.Integrity) || !memberForm.MatchString(a.Member) || !fs.ValidPath(a.Member) {
+		if !packageForm.MatchString(a.Package) || !integrityForm.MatchString(a.Integrity) || !validMembers(a.Members) {
 			return fmt.Errorf("pin of version %q is not valid for %s", p.Version, arch)
 		}
 	}
 	return nil
+}
+
+func validMembers(members []string) bool {
+	return len(members) > 0 && !slices.ContainsFunc(members, func(m string) bool {
+		return !memberForm.MatchString(m) || !fs.ValidPath(m)
+	})
 }
 
 // Newest is a command that prints a package's newest version.

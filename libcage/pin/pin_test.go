@@ -20,8 +20,8 @@ var (
 
 func pinned(version string) images.Pin {
 	return images.Pin{Package: "@toy/toy", Version: version, Archives: map[string]images.Archive{
-		"amd64": {Package: "@toy/toy@" + version + "-linux-x64", Integrity: hashA, Member: "bin/toy"},
-		"arm64": {Package: "@toy/toy@" + version + "-linux-arm64", Integrity: hashB, Member: "bin/toy"},
+		"amd64": {Package: "@toy/toy@" + version + "-linux-x64", Integrity: hashA, Members: []string{"bin/toy", "bin/toy-helper"}},
+		"arm64": {Package: "@toy/toy@" + version + "-linux-arm64", Integrity: hashB, Members: []string{"bin/toy", "bin/toy-helper"}},
 	}}
 }
 
@@ -46,9 +46,9 @@ func TestMove(t *testing.T) {
 func TestBrokenPinsDoNotCount(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, content := range []string{"", "{", `{"version":"9.9.9"}`,
-		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9; rm -rf /","integrity":"` + hashA + `","member":"x"}}}`,
-		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9","integrity":"md5-x","member":"x"}}}`,
-		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9","integrity":"` + hashA + `","member":"../x"}}}`,
+		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9; rm -rf /","integrity":"` + hashA + `","members":["x"]}}}`,
+		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9","integrity":"md5-x","members":["x"]}}}`,
+		`{"version":"9.9.9","archives":{"amd64":{"package":"x@9.9.9","integrity":"` + hashA + `","members":["x","../x"]}}}`,
 	} {
 		must(t, os.WriteFile(s.path("toy-box", "pin"), []byte(content), 0o600))
 		if got := s.Current("toy-box", pinned("1.0.0")); got.Version != "1.0.0" {
