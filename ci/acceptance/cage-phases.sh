@@ -55,6 +55,25 @@ t "running, before there is a lifeline" run_and_kill 0
 t "running" run_and_kill 1.5
 echo "# $(cat "$scratch/took")"
 
+# A harness that has taken every process there may be, from its first moment
+# to longer than a box lives without a lifeline; and then its launcher is killed.
+of_all_processes() {
+    local bomb='sh -c "for i in \$(seq 200); do sleep 100 & done" 2>/dev/null; touch up; exec sleep 100'
+    rm -f "$project/up"
+    (cd "$project" && exec "$box" --engine none --pids-limit 32 --exec sh -c "$bomb" </dev/null >/dev/null 2>"$scratch/err") &
+    local launcher=$!
+    appears "$project/up" && sleep 7 && box_runs || { cat "$scratch/err"; return 1; }
+    kill -9 $launcher
+    no_box_runs_within 8 && next_launch_cleans
+}
+t "a harness that has taken all processes has a lifeline, and ends by it" of_all_processes
+
+few_processes() {
+    launch "$box" --engine none --pids-limit 31 --exec true
+    faulted 1 usage "31 processes are too few"
+}
+t "fewer processes than a box needs" few_processes
+
 many() {
     local n pids=() got=''
     for n in $(seq 20); do

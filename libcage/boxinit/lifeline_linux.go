@@ -16,9 +16,6 @@ import (
 
 const lifelineSocket = needs.RunDir + "/lifeline.sock"
 
-// lifelineHeld is what a lifeline prints once the box hangs on it.
-const lifelineHeld = "held\n"
-
 // lifeline tells PID 1 whether its launcher lives. Each connection to a socket
 // that only root can open is one; the box's launcher is gone when there has
 // been one and the last of them is closed. The harness is neither root nor can
@@ -76,7 +73,7 @@ func (l *lifeline) hold(conn int, held, lost chan struct{}) {
 	}
 	l.count(1)
 	l.first.Do(func() { close(held) })
-	_, _ = unix.Write(conn, []byte(lifelineHeld))
+	_, _ = unix.Write(conn, []byte(needs.LifelineHeld))
 	waitEOF(conn)
 	if l.count(-1) == 0 {
 		l.last.Do(func() { close(lost) })
@@ -113,8 +110,9 @@ func holdLifeline(path string, stdin io.Reader, stdout io.Writer) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	ack := make([]byte, len(lifelineHeld))
-	if n, err := unix.Read(fd, ack); err != nil || string(ack[:n]) != lifelineHeld {
+	useNoMoreThreads()
+	ack := make([]byte, len(needs.LifelineHeld))
+	if n, err := unix.Read(fd, ack); err != nil || string(ack[:n]) != needs.LifelineHeld {
 		return errors.New("the box has refused the lifeline")
 	}
 	if _, err := stdout.Write(ack); err != nil {

@@ -96,6 +96,9 @@ func (b *box) shakeHands() error {
 		return err
 	}
 	b.answered.Store(true)
+	if run.Plan.Limits.PidsLimit > 0 {
+		useNoMoreThreads()
+	}
 	if len(run.Argv) == 0 {
 		return exitstatus.Faultf(exitstatus.HarnessNotExecutable, "the command is empty")
 	}

@@ -120,6 +120,7 @@ func TestParseRefuses(t *testing.T) {
 		{"name for an id", []string{"--user", "bob"}, nil, "no numeric id"},
 		{"negative memory", []string{"--memory=-1"}, nil, "is no size"},
 		{"NaN cpus", []string{"--cpus=NaN"}, nil, "no number of CPUs"},
+		{"few pids", []string{"--pids-limit=31"}, nil, "too few: a box needs 32"},
 		{"zero pids", []string{"--pids-limit=0"}, nil, "no number of processes"},
 		{"time without unit", []string{"--timeout=30"}, nil, "is no time"},
 		{"no time at all", []string{"--timeout=0s"}, nil, "is no time"},

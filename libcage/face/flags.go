@@ -70,8 +70,8 @@ var flags = []flag{
 	},
 	{
 		name: "--pids-limit", value: "NUMBER",
-		help: "how many processes",
-		set:  func(o *Options, v string) (err error) { o.Limits.PidsLimit, err = count(v); return err },
+		help: "how many processes and threads, 32 at least",
+		set:  func(o *Options, v string) (err error) { o.Limits.PidsLimit, err = pids(v); return err },
 	},
 	{
 		name: "--timeout", value: "DURATION",
@@ -167,10 +167,16 @@ func cpus(v string) (int64, error) {
 	return int64(n * 1e9), nil
 }
 
-func count(v string) (int64, error) {
+// leastPids is what a box needs for itself, with the threads of its init.
+const leastPids = 32
+
+func pids(v string) (int64, error) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 {
 		return 0, fmt.Errorf("%q is no number of processes", v)
+	}
+	if n < leastPids {
+		return 0, fmt.Errorf("%d processes are too few: a box needs %d for itself", n, leastPids)
 	}
 	return n, nil
 }

@@ -10,24 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
 
-const (
-	// grace is how long the harness has to end after a signal, as docker stop
-	// gives.
-	grace = 10 * time.Second
-	// lifelineDelay is how long after the harness the lifeline starts. At
-	// once, it would compete with the harness's own start.
-	lifelineDelay = 300 * time.Millisecond
-	// lifelineLatest is how long after the box the lifeline starts at the
-	// latest. A box without one ends by itself soon afterwards.
-	lifelineLatest = 2 * time.Second
-	// lifelineTries is how often it is tried, a lifelineDelay apart.
-	lifelineTries = 5
-)
+// grace is how long the harness has to end after a signal, as docker stop
+// gives.
+const grace = 10 * time.Second
 
 // keeper watches over a running box: its end, the caller's signals, the
 // terminal's size, the lifeline.
@@ -177,48 +166,4 @@ func (k *keeper) windowChanged(ctx context.Context, sig os.Signal) {
 	if err := k.engine.Resize(ctx, k.id, uint(size.Rows), uint(size.Cols)); err != nil {
 		k.say.debug("resize: %v", err)
 	}
-}
-
-// holdLifeline runs the lifeline beside the harness until the returned
-// function is called. The box ends if it does.
-func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var line *engine.Exec
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var err error
-		line, err = k.startLifeline(ctx)
-		if err != nil && ctx.Err() == nil {
-			k.end.Unwatched = err
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-		if line != nil {
-			line.Close()
-		}
-	}
-}
-
-func (k *keeper) startLifeline(ctx context.Context) (line *engine.Exec, err error) {
-	select {
-	case <-k.started:
-	case <-time.After(lifelineLatest):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	for range lifelineTries {
-		select {
-		case <-time.After(lifelineDelay):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		line, err = k.engine.Exec(ctx, k.id, engine.ExecSpec{Argv: needs.Lifeline(), User: "0:0", Stdin: true})
-		if err == nil {
-			return line, nil
-		}
-	}
-	return nil, err
 }

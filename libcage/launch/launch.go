@@ -9,7 +9,8 @@
 //	ContainerAttach before the start, so that no byte is lost
 //	ContainerWait   before the start, so that no end is missed
 //	ContainerStart
-//	ContainerExec…  the lifeline (create and start), beside the harness
+//	ContainerExec…  the lifeline (create and start), beside the harness; before
+//	                it if the box may have few processes only
 //	ContainerList   what dead launchers have left; beside the others
 //	ContainerInspect only for status 137: was it for want of memory
 //	ContainerRemove

@@ -24,12 +24,13 @@ type session struct {
 	nonce   string
 	// started is closed when the harness has the streams.
 	started chan struct{}
+	watch   watch
 }
 
 // run carries the streams until the box has ended, and returns how. The error
 // is an io error of the launcher's own output.
 func (s *session) run() (exitstatus.End, error) {
-	s.started = make(chan struct{})
+	s.started, s.watch = make(chan struct{}), newWatch()
 	dialogue := handshake.NewDialogue(s.nonce, s.output(), handshake.Events{
 		Ready:    s.sendRun,
 		Progress: func(line string) { s.say.debug("cage-init: %s", line) },
@@ -63,6 +64,7 @@ func (s *session) output() io.Writer {
 
 // sendRun answers cage-init's ready.
 func (s *session) sendRun() error {
+	s.watchFirst()
 	p := s.decision.Plan
 	run := &handshake.Run{
 		Nonce:    s.nonce,

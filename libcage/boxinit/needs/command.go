@@ -11,3 +11,6 @@ const ExtraCAFile = RunDir + "/ca-extra.crt"
 // Lifeline is the command that a launcher runs in the box, as its root, and
 // whose standard input it holds: the box ends when that does.
 func Lifeline() []string { return []string{BinaryDir + "/cage-init", "lifeline"} }
+
+// LifelineHeld is what that command prints once the box hangs on it.
+const LifelineHeld = "held\n"
