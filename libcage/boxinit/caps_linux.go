@@ -14,6 +14,13 @@ func capHeader() *unix.CapUserHeader {
 	return &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 }
 
+// stageCaps are what a process keeps of its new user namespace for becoming the
+// harness. That it is the root there, who keeps all of them over execve, cannot
+// be relied on: where the box's root is the harness, nobody is.
+func stageCaps() []uintptr {
+	return []uintptr{unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP}
+}
+
 // dropCapabilities empties the calling thread's sets, which stand for the
 // process when no other thread acts.
 func dropCapabilities() error {

@@ -318,7 +318,7 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 func (r *running) hang() {
 	status, body := api(r.t, "POST", "/containers/"+r.id+"/exec", map[string]any{
 		"AttachStdin": true, "AttachStdout": true, "AttachStderr": true,
-		"Cmd": []string{needs.BinaryDir + "/cage-init", "lifeline"},
+		"Cmd": needs.Lifeline(), "User": needs.Bystander(),
 	})
 	if status != http.StatusCreated {
 		return // it has ended already

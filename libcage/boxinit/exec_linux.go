@@ -77,7 +77,7 @@ func joinHarness(harness int, s spec) (pid int, err error) {
 		return 0, fmt.Errorf("the harness's user namespace: %w", err)
 	}
 	defer namespace.Close()
-	if err := giveStreams(s.UID); err != nil {
+	if err := giveStreams(s.Owner); err != nil {
 		return 0, err
 	}
 	if err := copyFileLimit(harness); err != nil {

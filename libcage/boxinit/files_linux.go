@@ -25,12 +25,12 @@ func (b *box) writeFiles() error {
 // and they lead nowhere that the harness could not go itself.
 func (b *box) writeRunFile(f handshake.File) error {
 	path := filepath.Clean(f.Path)
-	uid, gid := uint32(os.Getuid()), uint32(os.Getgid())
+	owner := ids{uint32(os.Getuid()), uint32(os.Getgid())}
 	if f.Owner == handshake.Harness {
-		uid, gid = b.account.UID, b.account.GID
+		owner = b.harnessIDs
 	}
 	write := func(dirMode uint32) error {
-		return replaceFile(b.root, path, []byte(f.Content), dirMode, f.Mode, uid, gid)
+		return replaceFile(b.root, path, []byte(f.Content), dirMode, f.Mode, owner.uid, owner.gid)
 	}
 	switch {
 	case filepath.IsAbs(f.Path) && strings.HasPrefix(path, needs.RunDir+"/"):
@@ -41,7 +41,7 @@ func (b *box) writeRunFile(f handshake.File) error {
 		if f.Mode&0o077 == 0 {
 			dirMode = 0o700
 		}
-		return asUser(uid, gid, func() error { return write(dirMode) })
+		return asUser(owner, func() error { return write(dirMode) })
 	}
 	return fmt.Errorf("a file of the run is neither below %s nor the harness's below its home: %s", needs.RunDir, f.Path)
 }

@@ -19,6 +19,9 @@ func forkInto(namespace, orders int) (pid int, err error) {
 	name := append([]byte(enteredName), 0)
 	argv := []*byte{&name[0], nil}
 	env := []*byte{nil}
+	header, sets := capHeader(), new(capset)
+	headerPtr, setsPtr := uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(&sets[0]))
+	caps := stageCaps()
 	pathPtr, argvPtr, envPtr := uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0]))
 
 	runtime.LockOSThread()
@@ -32,12 +35,31 @@ func forkInto(namespace, orders int) (pid int, err error) {
 			_, _, errno = syscall.RawSyscall(unix.SYS_DUP3, uintptr(orders), ordersFd, 0)
 		}
 		if errno == 0 {
+			_, _, errno = syscall.RawSyscall(unix.SYS_CAPGET, headerPtr, setsPtr, 0)
+		}
+		if errno == 0 {
+			for i := range sets {
+				sets[i].Inheritable = 0
+			}
+			for _, c := range caps {
+				sets[0].Inheritable |= 1 << c
+			}
+			_, _, errno = syscall.RawSyscall(unix.SYS_CAPSET, headerPtr, setsPtr, 0)
+		}
+		for _, c := range caps {
+			if errno == 0 {
+				_, _, errno = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, c, 0, 0, 0)
+			}
+		}
+		if errno == 0 {
 			_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, pathPtr, argvPtr, envPtr)
 		}
 		for {
 			_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
 		}
 	}
+	runtime.KeepAlive(header)
+	runtime.KeepAlive(sets)
 	runtime.KeepAlive(path)
 	runtime.KeepAlive(name)
 	runtime.KeepAlive(argv)

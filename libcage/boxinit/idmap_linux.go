@@ -105,12 +105,11 @@ func hold() int {
 // needsFullRange: a kernel lets only the system's first user namespace map the
 // mounts of its file systems.
 func needsFullRange() error {
-	uids, gids, err := identityMaps()
+	own, err := boxMaps()
 	if err != nil {
 		return err
 	}
-	full := func(m []syscall.SysProcIDMap) bool { return len(m) == 1 && m[0].Size == fullRange }
-	if full(uids) && full(gids) {
+	if own.uids.full() && own.gids.full() {
 		return nil
 	}
 	return exitstatus.Faultf(exitstatus.EngineStartFailed,

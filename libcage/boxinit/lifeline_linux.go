@@ -16,10 +16,10 @@ import (
 
 const lifelineSocket = needs.RunDir + "/lifeline.sock"
 
-// lifeline tells PID 1 whether its launcher lives. Each connection to a socket
-// that only root can open is one; the box's launcher is gone when there has
-// been one and the last of them is closed. The harness is neither root nor can
-// it signal who is, so it can neither forge nor cut one.
+// lifeline tells PID 1 whether its launcher lives. Each connection of the
+// bystander to its socket is one; the box's launcher is gone when there has
+// been one and the last of them is closed. The harness is not the bystander
+// and cannot signal it, so it can neither forge, stop nor cut one.
 type lifeline struct {
 	held chan struct{} // closed at the first connection
 	lost chan struct{} // closed at the end of the last one
@@ -49,6 +49,10 @@ func (l *lifeline) listen(path string) error {
 	if err := unix.Chmod(path, 0o600); err != nil {
 		return err
 	}
+	// Its mode could not be changed any more: cage-init may give away, not take.
+	if err := unix.Chown(path, needs.BystanderID, needs.BystanderID); err != nil {
+		return fmt.Errorf("owner of %s: %w", path, err)
+	}
 	if err := unix.Listen(fd, 8); err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (l *lifeline) listen(path string) error {
 func (l *lifeline) hold(conn int, held, lost chan struct{}) {
 	defer unix.Close(conn)
 	peer, err := unix.GetsockoptUcred(conn, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || peer.Uid != 0 {
+	if err != nil || peer.Uid != needs.BystanderID {
 		return
 	}
 	l.count(1)

@@ -31,6 +31,10 @@ type box struct {
 
 	terminal *terminal // nil without one
 	run      *handshake.Run
+	// callerIDs own the caller's files as the box sees them before it shows
+	// them with another owner; harnessIDs are the harness's, outside of its own
+	// user namespace.
+	callerIDs, harnessIDs ids
 	mounts   mountTable
 	account  account
 	trust    []string // variables that name the CA bundle
@@ -48,12 +52,14 @@ func phases() []phase {
 	return []phase{
 		{"handshake", (*box).shakeHands},
 		{"refuse-socket", (*box).refuseSocket},
+		{"identity", (*box).identify},
 		{"witness", (*box).compareDirectories},
 		{"mounts", (*box).idmapMounts},
 		{"user", (*box).makeUser},
 		{"trust-store", (*box).extendTrust},
 		{"files", (*box).writeFiles},
 		{"harden", (*box).harden},
+		{"seal", (*box).seal},
 		{"exec", (*box).handOver},
 	}
 }
@@ -118,9 +124,8 @@ func (b *box) shakeHands() error {
 // directories and not others of the same name. They may be closed to all but
 // their owner, who is looked at them as.
 func (b *box) compareDirectories() error {
-	u := b.run.Plan.User
 	for _, w := range b.run.Witnesses {
-		if err := asUser(u.HostUID, u.HostGID, func() error { return w.Check(filepath.Join(b.root, w.Dir)) }); err != nil {
+		if err := asUser(b.callerIDs, func() error { return w.Check(filepath.Join(b.root, w.Dir)) }); err != nil {
 			return &exitstatus.Fault{Kind: exitstatus.EngineStartFailed, Err: err}
 		}
 	}
@@ -130,7 +135,7 @@ func (b *box) compareDirectories() error {
 // harden makes the process that becomes the harness, and waits until all is
 // done in it that can be done before execve.
 func (b *box) harden() error {
-	if err := giveStreams(b.account.UID); err != nil {
+	if err := giveStreams(b.harnessIDs.uid); err != nil {
 		return err
 	}
 	if b.terminal != nil {
@@ -139,13 +144,18 @@ func (b *box) harden() error {
 		}
 	}
 	s := spec{
-		UID:  b.account.UID,
-		GID:  b.account.GID,
-		Dir:  b.run.Dir,
-		Argv: b.run.Argv,
-		Env:  b.environment(),
+		UID:   b.account.UID,
+		GID:   b.account.GID,
+		Owner: b.harnessIDs.uid,
+		Dir:   b.run.Dir,
+		Argv:  b.run.Argv,
+		Env:   b.environment(),
 	}
-	harness, err := startStage(b.reap, b.terminal != nil, s)
+	maps, err := b.harnessMaps()
+	if err != nil {
+		return err
+	}
+	harness, err := startStage(b.reap, b.terminal != nil, maps, s)
 	if err != nil {
 		return err
 	}

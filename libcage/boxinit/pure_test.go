@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,7 +177,7 @@ func TestParseIDMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}, {ContainerID: 70000, HostID: 70000, Size: 1}}
+	want := idMap{{ContainerID: 0, HostID: 100000, Size: 65536}, {ContainerID: 70000, HostID: 5, Size: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -186,6 +185,62 @@ func TestParseIDMap(t *testing.T) {
 		if _, err := parseIDMap([]byte(bad)); err == nil {
 			t.Errorf("%q was parsed", bad)
 		}
+	}
+}
+
+func TestIDMapInside(t *testing.T) {
+	// What a rootless engine of user 501 has.
+	m := idMap{{ContainerID: 0, HostID: 501, Size: 1}, {ContainerID: 1, HostID: 100000, Size: 65536}}
+	tests := []struct {
+		outer, inner uint32
+		ok           bool
+	}{
+		{501, 0, true}, {100000, 1, true}, {165535, 65536, true}, {165536, 0, false}, {0, 0, false}, {500, 0, false},
+	}
+	for _, tt := range tests {
+		if inner, ok := m.inside(tt.outer); inner != tt.inner || ok != tt.ok {
+			t.Errorf("%d is %d, %v inside; want %d, %v", tt.outer, inner, ok, tt.inner, tt.ok)
+		}
+	}
+}
+
+func TestIDMapSeenAs(t *testing.T) {
+	rootless := idMap{{ContainerID: 0, HostID: 501, Size: 1}, {ContainerID: 1, HostID: 100000, Size: 65536}}
+	tests := []struct {
+		name         string
+		in           idMap
+		view, actual uint32
+		want         idMap
+	}{
+		{
+			"itself", idMap{{ContainerID: 0, HostID: 0, Size: fullRange}}, 1000, 1000,
+			idMap{{ContainerID: 0, HostID: 0, Size: fullRange}},
+		},
+		{
+			"the engine's root", rootless, 501, 0,
+			idMap{
+				{ContainerID: 1, HostID: 1, Size: 500}, {ContainerID: 502, HostID: 502, Size: 65035},
+				{ContainerID: 501, HostID: 0, Size: 1},
+			},
+		},
+		{
+			"an id beyond the map", rootless, 200000, 0,
+			idMap{{ContainerID: 1, HostID: 1, Size: 65536}, {ContainerID: 200000, HostID: 0, Size: 1}},
+		},
+		{
+			"an id within", idMap{{ContainerID: 0, HostID: 165536, Size: 65536}, {ContainerID: 70000, HostID: 7, Size: 1}}, 7, 70000,
+			idMap{
+				{ContainerID: 0, HostID: 0, Size: 7}, {ContainerID: 8, HostID: 8, Size: 65528},
+				{ContainerID: 7, HostID: 70000, Size: 1},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.in.seenAs(tt.view, tt.actual)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -205,7 +260,7 @@ func TestNewCertificates(t *testing.T) {
 
 func TestSpecRoundTrip(t *testing.T) {
 	tests := []spec{
-		{UID: 1000, GID: 20, Dir: "/p", Argv: []string{"sh", "", "a\nb\xff"}, Env: []string{"A=", "B=\x01"}},
+		{UID: 1000, GID: 20, Owner: 7, Dir: "/p", Argv: []string{"sh", "", "a\nb\xff"}, Env: []string{"A=", "B=\x01"}},
 		{UID: 4294967294, GID: 1, Dir: "", Argv: []string{""}},
 	}
 	for _, want := range tests {

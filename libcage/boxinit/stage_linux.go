@@ -35,13 +35,9 @@ type stage struct {
 
 // startStage forks the stage into a session and a user namespace of its own,
 // with the terminal on stdin as the session's if there is one, and tells it
-// what to become. The namespace maps every id to itself: it is there so that
-// the harness is foreign to every other process of its user id in the box.
-func startStage(reap *reaper, tty bool, s spec) (*stage, error) {
-	uids, gids, err := identityMaps()
-	if err != nil {
-		return nil, err
-	}
+// what to become. The namespace, which has the given maps, is there so that the
+// harness is foreign to every other process of its user id in the box.
+func startStage(reap *reaper, tty bool, maps idMaps, s spec) (*stage, error) {
 	ordersOut, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -60,9 +56,10 @@ func startStage(reap *reaper, tty bool, s spec) (*stage, error) {
 			Setsid:                     true,
 			Setctty:                    tty,
 			Cloneflags:                 unix.CLONE_NEWUSER,
-			UidMappings:                uids,
-			GidMappings:                gids,
+			UidMappings:                maps.uids,
+			GidMappings:                maps.gids,
 			GidMappingsEnableSetgroups: true,
+			AmbientCaps:                stageCaps(),
 		},
 	})
 	if err != nil {
@@ -112,8 +109,10 @@ func (st *stage) readFault() *exitstatus.Fault {
 
 // spec is what a stage becomes.
 type spec struct {
-	UID, GID uint32
-	Dir      string
+	// UID and GID are ids of the harness's user namespace, Owner is what UID is
+	// outside of it, in the box's.
+	UID, GID, Owner uint32
+	Dir             string
 	Argv     []string
 	Env      []string
 }
@@ -128,6 +127,7 @@ func (s spec) encode() []byte {
 	}
 	put(strconv.FormatUint(uint64(s.UID), 10))
 	put(strconv.FormatUint(uint64(s.GID), 10))
+	put(strconv.FormatUint(uint64(s.Owner), 10))
 	put(s.Dir)
 	put(strconv.Itoa(len(s.Argv)))
 	for _, v := range s.Argv {
@@ -173,19 +173,20 @@ func readField(r io.Reader) (string, error) {
 }
 
 func parseSpec(fields []string) (spec, error) {
-	const fixed = 4
+	const fixed = 5
 	if len(fields) < fixed {
 		return spec{}, errSpec
 	}
 	uid, err1 := strconv.ParseUint(fields[0], 10, 32)
 	gid, err2 := strconv.ParseUint(fields[1], 10, 32)
-	args, err3 := strconv.Atoi(fields[3])
+	owner, err3 := strconv.ParseUint(fields[2], 10, 32)
+	args, err4 := strconv.Atoi(fields[4])
 	rest := fields[fixed:]
-	if errors.Join(err1, err2, err3) != nil || args < 1 || args > len(rest) {
+	if errors.Join(err1, err2, err3, err4) != nil || args < 1 || args > len(rest) {
 		return spec{}, errSpec
 	}
 	return spec{
-		UID: uint32(uid), GID: uint32(gid), Dir: fields[2],
+		UID: uint32(uid), GID: uint32(gid), Owner: uint32(owner), Dir: fields[3],
 		Argv: rest[:args], Env: rest[args:],
 	}, nil
 }

@@ -118,7 +118,7 @@ func (b *box) open(path string, mode uint32) (int, error) {
 	if !errors.Is(err, unix.EACCES) {
 		return fd, err
 	}
-	err = asUser(b.account.UID, b.account.GID, func() error {
+	err = asUser(b.harnessIDs, func() error {
 		var err error
 		fd, err = openDir(b.root, path, mode)
 		return err
@@ -132,10 +132,10 @@ func (b *box) give(dir int) error {
 	if err := unix.Fstat(dir, &st); err != nil {
 		return err
 	}
-	if st.Uid == b.account.UID && st.Gid == b.account.GID {
+	if st.Uid == b.harnessIDs.uid && st.Gid == b.harnessIDs.gid {
 		return nil
 	}
-	return unix.Fchownat(dir, "", int(b.account.UID), int(b.account.GID), unix.AT_EMPTY_PATH)
+	return unix.Fchownat(dir, "", int(b.harnessIDs.uid), int(b.harnessIDs.gid), unix.AT_EMPTY_PATH)
 }
 
 // openWay lets the harness walk to path. The engine makes the directories

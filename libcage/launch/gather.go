@@ -165,7 +165,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
-		Engine:      planner.Engine{AppArmor: engineFacts.AppArmor},
+		Engine:      planner.Engine{AppArmor: engineFacts.AppArmor, UserNamespace: engineFacts.Rootless || engineFacts.UserNS},
 		Warnings:    append(f.warnings, warnings...),
 		Random:      lifecycle.Random(),
 	})

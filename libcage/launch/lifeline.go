@@ -91,7 +91,7 @@ func (k *keeper) startLifeline(ctx context.Context) (line *engine.Exec, err erro
 
 // tryLifeline returns when the box hangs on the lifeline, which it says.
 func (k *keeper) tryLifeline(ctx context.Context) (*engine.Exec, error) {
-	line, err := k.engine.Exec(ctx, k.id, engine.ExecSpec{Argv: needs.Lifeline(), User: "0:0", Stdin: true})
+	line, err := k.engine.Exec(ctx, k.id, engine.ExecSpec{Argv: needs.Lifeline(), User: needs.Bystander(), Stdin: true})
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,8 @@ func (k *keeper) lookForNews(ctx context.Context) {
 	}
 }
 
-// newest runs npm as the harness's user, in a directory that is not its own.
+// newest runs npm as nobody that the harness could be.
 func (k *keeper) newest(ctx context.Context) (string, error) {
-	user := k.decision.Plan.User
 	env := []string{"HOME=/nonexistent", "npm_config_cache=/dev/shm/npm", "NODE_EXTRA_CA_CERTS=" + needs.ExtraCAFile}
 	for _, kv := range k.decision.Env {
 		if strings.Contains(strings.ToLower(kv), "_proxy=") {
@@ -64,7 +63,7 @@ func (k *keeper) newest(ctx context.Context) (string, error) {
 		}
 	}
 	asked, err := k.engine.Exec(ctx, k.id, engine.ExecSpec{
-		Argv: pin.Newest(*k.pin), User: fmt.Sprintf("%d:%d", user.UID, user.GID), Env: env, WorkDir: "/",
+		Argv: pin.Newest(*k.pin), User: needs.Bystander(), Env: env, WorkDir: "/",
 	})
 	if err != nil {
 		return "", err

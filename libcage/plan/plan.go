@@ -95,12 +95,16 @@ type User struct {
 	// and GID where mounts are idmapped.
 	HostUID uint32 `json:"hostUid"`
 	HostGID uint32 `json:"hostGid"`
-	Reason  string `json:"reason"`
+	// Mapped says that the engine runs boxes in a user namespace. The harness
+	// is then who HostUID and HostGID are in there, and still sees itself as
+	// UID and GID.
+	Mapped bool   `json:"mapped,omitempty"`
+	Reason string `json:"reason"`
 }
 
 // Idmapped reports whether host files must be shown in the box with another
 // owner than they have on disk.
-func (u User) Idmapped() bool { return u.UID != u.HostUID || u.GID != u.HostGID }
+func (u User) Idmapped() bool { return !u.Mapped && (u.UID != u.HostUID || u.GID != u.HostGID) }
 
 // Mount is a bind mount of a host directory or file.
 type Mount struct {

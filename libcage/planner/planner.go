@@ -50,6 +50,9 @@ type Input struct {
 type Engine struct {
 	// AppArmor says that the engine confines containers with it.
 	AppArmor bool
+	// UserNamespace says that it runs containers in a user namespace: it is
+	// rootless, or remaps ids.
+	UserNamespace bool
 }
 
 // Decision is a plan and the values that go with its names.
@@ -70,7 +73,6 @@ func Decide(in Input) (*Decision, error) {
 		Hostname: in.Payload.Label,
 		Image:    in.Image,
 		Project:  plan.Project{Dir: in.Project, WorkDir: in.Project, Reason: projectReason(in.Options.Dir)},
-		User:     decideUser(in.Caller, in.Options.User),
 		Labels:   lifecycle.BoxLabels(in.Payload.Label, in.Project),
 		Network:  plan.Network{Mode: in.Options.Network},
 		Limits:   in.Options.Limits,
@@ -86,6 +88,9 @@ func Decide(in Input) (*Decision, error) {
 		p.Network.Reason = "--network"
 	}
 	var err error
+	if p.User, err = decideUser(in.Caller, in.Options.User, in.Engine); err != nil {
+		return nil, err
+	}
 	if p.Posture, err = posture.Resolve(in.Options.Engine); err != nil {
 		return nil, err
 	}
@@ -112,12 +117,18 @@ const agentID = 1000
 // both sides. Root's files are shown as an ordinary user's instead: a process
 // with kernel uid 0 can write to /proc what reaches the host, whatever
 // capabilities it lacks.
-func decideUser(c *host.Caller, asked *face.User) plan.User {
+func decideUser(c *host.Caller, asked *face.User, e Engine) (plan.User, error) {
 	u := plan.User{Name: cmp.Or(c.Name, "agent"), Home: c.Home, HostUID: c.UID, HostGID: c.GID}
 	switch {
 	case asked != nil:
 		u.UID, u.GID, u.HostUID, u.HostGID = asked.UID, asked.GID, asked.UID, asked.GID
 		u.Reason = "--user"
+	case e.UserNamespace && (c.UID == 0 || c.GID == 0):
+		return u, exitstatus.Faultf(exitstatus.EngineStartFailed,
+			"the engine runs boxes in a user namespace (it is rootless, or remaps ids), where files of root cannot be shown as another user's: start as an ordinary user, or give --user UID:GID")
+	case e.UserNamespace:
+		u.UID, u.GID, u.Mapped = c.UID, c.GID, true
+		u.Reason = "the caller's own ids, by those that they have in the engine's user namespace, so files have the same owner on both sides"
 	case c.UID == 0:
 		u.UID, u.GID = agentID, agentID
 		u.Name = "agent"
@@ -130,7 +141,7 @@ func decideUser(c *host.Caller, asked *face.User) plan.User {
 			u.Reason = "the caller's own uid; files of root's group are shown as its own by idmapped mounts"
 		}
 	}
-	return u
+	return u, nil
 }
 
 func command(p *payload.Payload, o *face.Options) plan.Command {

@@ -22,9 +22,15 @@ func Capabilities(u plan.User) []plan.Capability {
 		{Name: "SETUID", Reason: "to map users into the harness's user namespace and to become its user"},
 		{Name: "SETFCAP", Reason: "to map id 0 into the harness's user namespace"},
 	}
-	if u.Idmapped() {
+	switch {
+	case u.Idmapped():
 		caps = append(caps,
 			plan.Capability{Name: "SYS_ADMIN", Reason: "to show the caller's files with another owner (idmapped mounts); dropped before the harness starts"},
+			plan.Capability{Name: "SETPCAP", Reason: "to drop SYS_ADMIN for good, with this one"},
+		)
+	case u.Mapped:
+		caps = append(caps,
+			plan.Capability{Name: "SYS_ADMIN", Reason: "to make what is the box's own read-only, where its root is the caller on the host; dropped before the harness starts"},
 			plan.Capability{Name: "SETPCAP", Reason: "to drop SYS_ADMIN for good, with this one"},
 		)
 	}

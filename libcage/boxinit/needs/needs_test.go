@@ -10,12 +10,14 @@ import (
 func TestCapabilities(t *testing.T) {
 	plain := plan.User{UID: 1000, GID: 1000, HostUID: 1000, HostGID: 1000}
 	root := plan.User{UID: 1000, GID: 1000}
+	mapped := plan.User{UID: 1000, GID: 1000, HostUID: 1000, HostGID: 1000, Mapped: true}
 	tests := []struct {
 		name string
 		user plan.User
 		want []string
 	}{
 		{"same ids", plain, []string{"CHOWN", "SETGID", "SETUID", "SETFCAP"}},
+		{"a user namespace of the engine's", mapped, []string{"CHOWN", "SETGID", "SETUID", "SETFCAP", "SYS_ADMIN", "SETPCAP"}},
 		{"a host root", root, []string{"CHOWN", "SETGID", "SETUID", "SETFCAP", "SYS_ADMIN", "SETPCAP"}},
 	}
 	for _, tt := range tests {

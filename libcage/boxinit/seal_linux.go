@@ -1,0 +1,85 @@
+package boxinit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// seal makes read-only what is the box's own where its root is the caller on
+// the host, as with a rootless engine: there the harness owns what root owns,
+// cage-init itself included, and only mounts are out of its reach. What an
+// ordinary user may write in any box stays writable.
+func (b *box) seal() error {
+	if !b.run.Plan.User.Mapped {
+		return nil
+	}
+	if b.harnessIDs.uid == 0 || b.harnessIDs.gid == 0 {
+		if err := b.sealMounts(); err != nil {
+			return err
+		}
+	}
+	if err := forgo(unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
+		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
+	}
+	return nil
+}
+
+func (b *box) sealMounts() error {
+	for _, dir := range []string{"/tmp", "/var/tmp", b.account.Home} {
+		if !b.mounts.ownLayer(dir) {
+			continue
+		}
+		if err := b.makeMount(dir); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("a mount of its own for %s: %w", dir, err)
+		}
+	}
+	for _, m := range b.mounts {
+		if !b.boxOwn(m.Point) {
+			continue
+		}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		if err := unix.MountSetattr(unix.AT_FDCWD, m.Point, unix.AT_SYMLINK_NOFOLLOW, &attr); err != nil {
+			return fmt.Errorf("making %s read-only: %w", m.Point, err)
+		}
+	}
+	return nil
+}
+
+// makeMount makes a directory a mount of its own, with what is mounted below
+// it. The mounts that are so covered are taken away: they would still be in the
+// table that programs read.
+func (b *box) makeMount(dir string) error {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, dir,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	for _, m := range slices.Backward(b.mounts) {
+		if m.Point != dir && within(m.Point, dir) {
+			if err := unix.Unmount(m.Point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+				return fmt.Errorf("umount %s: %w", m.Point, err)
+			}
+		}
+	}
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// boxOwn reports whether a mount is neither the caller's nor one in which the
+// kernel or the engine looks after what may be written.
+func (b *box) boxOwn(point string) bool {
+	for _, dir := range []string{"/proc", "/sys", "/dev"} {
+		if within(point, dir) {
+			return false
+		}
+	}
+	for _, m := range b.run.Plan.Mounts {
+		if within(point, m.Target) {
+			return false
+		}
+	}
+	return true
+}
