@@ -58,8 +58,9 @@ func phases() []phase {
 		{"user", (*box).makeUser},
 		{"trust-store", (*box).extendTrust},
 		{"files", (*box).writeFiles},
-		{"harden", (*box).harden},
 		{"seal", (*box).seal},
+		{"harden", (*box).harden},
+		{"forgo", (*box).forgo},
 		{"exec", (*box).handOver},
 	}
 }

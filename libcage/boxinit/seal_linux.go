@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 )
 
 // seal makes read-only what is the box's own where its root is the caller on
@@ -13,21 +15,9 @@ import (
 // cage-init itself included, and only mounts are out of its reach. What an
 // ordinary user may write in any box stays writable.
 func (b *box) seal() error {
-	if !b.run.Plan.User.Mapped {
+	if !b.ownsRoots() {
 		return nil
 	}
-	if b.harnessIDs.uid == 0 || b.harnessIDs.gid == 0 {
-		if err := b.sealMounts(); err != nil {
-			return err
-		}
-	}
-	if err := forgo(unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
-		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
-	}
-	return nil
-}
-
-func (b *box) sealMounts() error {
 	for _, dir := range []string{"/tmp", "/var/tmp", b.account.Home} {
 		if !b.mounts.ownLayer(dir) {
 			continue
@@ -37,13 +27,39 @@ func (b *box) sealMounts() error {
 		}
 	}
 	for _, m := range b.mounts {
-		if !b.boxOwn(m.Point) {
-			continue
+		if m.Point != needs.RunDir && b.boxOwn(m.Point) {
+			if err := makeReadOnly(m.Point); err != nil {
+				return err
+			}
 		}
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		if err := unix.MountSetattr(unix.AT_FDCWD, m.Point, unix.AT_SYMLINK_NOFOLLOW, &attr); err != nil {
-			return fmt.Errorf("making %s read-only: %w", m.Point, err)
+	}
+	return nil
+}
+
+// forgo closes what cage-init itself wrote to up to now, and gives up what it
+// mounted with.
+func (b *box) forgo() error {
+	if !b.run.Plan.User.Mapped {
+		return nil
+	}
+	if b.ownsRoots() {
+		if err := makeReadOnly(needs.RunDir); err != nil {
+			return err
 		}
+	}
+	if err := forgo(unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
+		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
+	}
+	return nil
+}
+
+// ownsRoots reports whether the harness owns what the box's root does.
+func (b *box) ownsRoots() bool { return b.harnessIDs.uid == 0 || b.harnessIDs.gid == 0 }
+
+func makeReadOnly(point string) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, point, unix.AT_SYMLINK_NOFOLLOW, &attr); err != nil {
+		return fmt.Errorf("making %s read-only: %w", point, err)
 	}
 	return nil
 }

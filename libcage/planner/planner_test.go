@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/host"
@@ -76,6 +78,54 @@ func TestUser(t *testing.T) {
 				}
 			}
 			admin := slices.ContainsFunc(p.Security.CapAdd, func(c plan.Capability) bool { return c.Name == "SYS_ADMIN" })
+			if admin != tt.admin {
+				t.Errorf("SYS_ADMIN is %t, want %t", admin, tt.admin)
+			}
+		})
+	}
+}
+
+// On an engine that runs boxes in a user namespace the harness is who the
+// caller is in there, and nothing is shown with another owner.
+func TestUserNamespace(t *testing.T) {
+	tests := []struct {
+		name   string
+		caller host.Caller
+		asked  *face.User
+		want   plan.User
+		admin  bool
+		fault  bool
+	}{
+		{name: "ordinary", caller: host.Caller{UID: 501, GID: 20}, want: plan.User{UID: 501, GID: 20, HostUID: 501, HostGID: 20, Mapped: true}, admin: true},
+		{name: "root", fault: true},
+		{name: "in root's group", caller: host.Caller{UID: 7}, fault: true},
+		{name: "as another", caller: host.Caller{UID: 0}, asked: &face.User{UID: 33, GID: 34}, want: plan.User{UID: 33, GID: 34, HostUID: 33, HostGID: 34}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.caller.Home, tt.caller.Name = "/home/ann", "ann"
+			d, err := Decide(input(func(in *Input) {
+				in.Caller, in.Options.User, in.Engine.UserNamespace = &tt.caller, tt.asked, true
+			}))
+			if tt.fault {
+				if fault := exitstatus.AsFault(exitstatus.Usage, err); err == nil || fault.Kind != exitstatus.EngineStartFailed || !strings.Contains(err.Error(), "--user UID:GID") {
+					t.Fatalf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Name, tt.want.Home, tt.want.Reason = "ann", "/home/ann", d.Plan.User.Reason
+			if diff := cmp.Diff(tt.want, d.Plan.User); diff != "" {
+				t.Error(diff)
+			}
+			for _, m := range d.Plan.Mounts {
+				if m.Idmap {
+					t.Errorf("mount %s is idmapped", m.Target)
+				}
+			}
+			admin := slices.ContainsFunc(d.Plan.Security.CapAdd, func(c plan.Capability) bool { return c.Name == "SYS_ADMIN" })
 			if admin != tt.admin {
 				t.Errorf("SYS_ADMIN is %t, want %t", admin, tt.admin)
 			}
