@@ -62,12 +62,16 @@ func execute(argv []string, stderr io.Writer) int {
 		return exitstatus.EngineStartFailed.Status()
 	}
 	s.Argv = argv
+	// Before there is a child: a key of the terminal must not end this process
+	// and leave the child's status unread.
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, forwarded()...)
 	child, err := joinHarness(pid, s)
 	if err != nil {
 		fmt.Fprintf(stderr, "cage-init: %v\n", err)
 		return exitstatus.EngineStartFailed.Status()
 	}
-	return waitFor(child)
+	return waitFor(child, signals)
 }
 
 // joinHarness starts the process that becomes the command.
@@ -113,9 +117,7 @@ func copyFileLimit(of int) error {
 }
 
 // waitFor passes signals on and returns the status of the child's end.
-func waitFor(pid int) int {
-	signals := make(chan os.Signal, 64)
-	signal.Notify(signals, forwarded()...)
+func waitFor(pid int, signals <-chan os.Signal) int {
 	go func() {
 		for sig := range signals {
 			// Those of a terminal reach the child's group by themselves.

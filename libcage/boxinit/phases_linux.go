@@ -35,10 +35,10 @@ type box struct {
 	// them with another owner; harnessIDs are the harness's, outside of its own
 	// user namespace.
 	callerIDs, harnessIDs ids
-	mounts   mountTable
-	account  account
-	trust    []string // variables that name the CA bundle
-	harness  *stage
+	mounts                mountTable
+	account               account
+	trust                 []string // variables that name the CA bundle
+	harness               *stage
 }
 
 // phase is a step between the start of the box and that of the harness.

@@ -113,8 +113,8 @@ type spec struct {
 	// outside of it, in the box's.
 	UID, GID, Owner uint32
 	Dir             string
-	Argv     []string
-	Env      []string
+	Argv            []string
+	Env             []string
 }
 
 // encode is the length of what follows as a decimal and NUL, then strings that
