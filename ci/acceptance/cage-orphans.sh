@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # No box outlives its launcher: kill -9 of it at any moment leaves nothing that
 # runs for longer than seconds, and nothing at all after the next launch. And
-# cage exec is the harness's equal in a real box.
+# cage exec is the harness's equal in a real box. FULL=1 kills 300 times instead
+# of 10, and suspends for a minute.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 cage=$root/bin/cage
-kills=${ORPHAN_KILLS:-20}
+kills=10 pause=12
+[ "${FULL:-}" != 1 ] || kills=300 pause=60
 project=$(new_project)
 
 # The boxes of this script's project, in any state or only running.
@@ -49,14 +51,14 @@ t "kill -9: a harness that stops all it can" killed_with "orphans-$$-c" 'trap ""
 t "kill -9: a harness that forks without end" killed_with "orphans-$$-d" 'ulimit -u 300; trap "" TERM; echo up; while :; do sleep 1000 & done 2>/dev/null'
 
 suspended() {
-    start_box "orphans-$$-e" sh -c 'echo up; exec sleep 1000' && kill -STOP "$launcher" && sleep 12 || return
+    start_box "orphans-$$-e" sh -c 'echo up; exec sleep 1000' && kill -STOP "$launcher" && sleep $pause || return
     next_running=$(running_boxes)
     in_box "$project" true
     kill -CONT "$launcher"
     is "1 1" "$next_running $(running_boxes)" && "$cage" stop "orphans-$$-e" && wait "$launcher"
     is 143 $? && is 0 "$(boxes)"
 }
-t "a suspended launcher keeps its box, also from the next launch" suspended
+t "a launcher suspended for $pause s keeps its box, also from the next launch" suspended
 
 executes() {
     start_box "orphans-$$-f" sh -c 'echo up; exec sleep 1000' || return

@@ -38,22 +38,71 @@ t "created" killed_at "POST /containers/[^/]*/attach"
 t "during start" killed_at "POST /containers/[^/]*/start"
 t "removing" killed_at "DELETE /containers/"
 
+# half_sent PAUSE [COMMAND...]: at so long after a part of the run has been sent
+# to the box. COMMAND runs the launcher.
+half_sent() {
+    local pause=$1 result=1
+    shift
+    rm -f "$scratch/faulty.sock" "$scratch/pid"
+    "$tools/faulty-engine" --listen "$scratch/faulty.sock" --engine "$engine_socket" --log "$scratch/faulty.log" \
+        --rule "POST /containers/[^/]*/attach stall 100" &
+    local proxy=$! launcher
+    appears "$scratch/faulty.sock" || return
+    printf 'cd %q && echo $$ >%q && exec %q --engine none --exec touch up\n' "$project" "$scratch/pid" "$box" >"$scratch/begin"
+    DOCKER_HOST=unix://$scratch/faulty.sock "$@" sh "$scratch/begin" </dev/null >"$scratch/out" 2>&1 &
+    launcher=$!
+    if stalled && sleep "$pause" && box_runs && kill -9 "$(cat "$scratch/pid")"; then
+        no_box_runs_within 8
+        result=$?
+    fi
+    kill $proxy
+    wait $proxy $launcher 2>/dev/null
+    [ $result = 0 ] && not [ -e "$project/up" ] && next_launch_cleans
+}
+stalled() {
+    local tries=0
+    until grep -q '^stalled' "$scratch/faulty.log"; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return
+        sleep 0.1
+    done
+}
+in_terminal() { script -qec "$*" /dev/null; }
+t "handshake half sent" half_sent 0.5
+t "handshake half sent, and there is a lifeline" half_sent 3
+t "handshake half sent, in a terminal" half_sent 0.5 in_terminal
+t "handshake half sent, in a terminal, and there is a lifeline" half_sent 3 in_terminal
+
+# The box has ended, and its removal does not reach the engine.
+never_removed() {
+    rm -f "$scratch/faulty.sock"
+    "$tools/faulty-engine" --listen "$scratch/faulty.sock" --engine "$engine_socket" --log "$scratch/faulty.log" \
+        --rule "DELETE /containers/ lose" &
+    local proxy=$!
+    appears "$scratch/faulty.sock" || return
+    DOCKER_HOST=unix://$scratch/faulty.sock launch "$box" --engine none --exec sh -c 'exit 5'
+    wait $proxy
+    ended 5 && grep -q 'WARNING: the box .* could not be removed' "$scratch/err" && not no_box && next_launch_cleans
+}
+t "a box that could not be removed" never_removed
+
 # run_and_kill PAUSE: kill -9 so long after the harness's first instruction;
-# $scratch/took says how long its box then lived.
+# $scratch/took says how long its box's first process then lived.
 run_and_kill() {
     rm -f "$project/up"
     (cd "$project" && exec "$box" --engine none --name-file "$scratch/name" --exec sh -c 'touch up; exec sleep 100' </dev/null >/dev/null 2>&1) &
-    local launcher=$! began
-    appears "$project/up" && sleep "$1" || return
+    local launcher=$! began first
+    appears "$project/up" && sleep "$1" && first=$(docker inspect -f '{{.State.Pid}}' "$(boxes)") || return
+    began=${EPOCHREALTIME/./}
     kill -9 $launcher
-    began=$(date +%s%N)
-    no_box_runs_within 8 || return
-    echo "gone after $((($(date +%s%N) - began) / 1000000)) ms" >"$scratch/took"
-    next_launch_cleans
+    while [ -e "/proc/$first" ] && [ $((${EPOCHREALTIME/./} - began)) -lt 8000000 ]; do sleep 0.01; done
+    echo $(((${EPOCHREALTIME/./} - began) / 1000)) >"$scratch/took"
+    not [ -e "/proc/$first" ] && no_box_runs_within 2 && next_launch_cleans
 }
 t "running, before there is a lifeline" run_and_kill 0
 t "running" run_and_kill 1.5
-echo "# $(cat "$scratch/took")"
+# It takes 200 ms at most where nothing else is to be done.
+t "and gone at once: $(cat "$scratch/took") ms" [ "$(cat "$scratch/took")" -lt 500 ]
 
 # A harness that has taken every process there may be, from its first moment
 # to longer than a box lives without a lifeline; and then its launcher is killed.

@@ -11,12 +11,13 @@
 //	run COMMAND    run a shell command, then pass the request on
 //	delay TIME     wait, then pass it on
 //	status N TEXT  answer with that status and a message
+//	stall BYTES    pass on so many bytes of what follows the request, and not the rest
 //	lose           be gone: the request is not passed on
 //	lose-after TIME  be gone that long after the answer has begun
 //
 // To be gone is to end: every connection is cut and nobody listens any more.
 // So a signal to this program is an engine that is lost at that moment. The
-// log has a line for each request, METHOD PATH.
+// log has a line for each request, METHOD PATH, and one for each that stalls.
 package main
 
 import (

@@ -92,6 +92,11 @@ func (p *proxy) pass(client *net.UnixConn, in io.Reader, head head, r rule) {
 		return
 	}
 	go func() {
+		if r.action == "stall" {
+			_, _ = io.CopyN(engine, in, r.bytes)
+			p.note("stalled", r.path.String())
+			_, _ = io.Copy(io.Discard, in)
+		}
 		_, _ = io.Copy(engine, in)
 		_ = engine.CloseWrite()
 	}()

@@ -15,6 +15,7 @@ type rule struct {
 	action  string
 	command string        // of run
 	pause   time.Duration // of delay and lose-after
+	bytes   int64         // of stall
 	status  int           // of status
 	message string        // of status
 }
@@ -35,6 +36,8 @@ func parseRule(text string) (r rule, err error) {
 		r.command = argument
 	case "delay", "lose-after":
 		r.pause, err = time.ParseDuration(argument)
+	case "stall":
+		r.bytes, err = strconv.ParseInt(argument, 10, 64)
 	case "status":
 		if len(rest) == 0 {
 			return r, fmt.Errorf("rule %q: a status is missing", text)
