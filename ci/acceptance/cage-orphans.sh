@@ -2,12 +2,12 @@
 # No box outlives its launcher: kill -9 of it at any moment leaves nothing that
 # runs for longer than seconds, and nothing at all after the next launch. And
 # cage exec is the harness's equal in a real box. FULL=1 kills 300 times instead
-# of 10, and suspends for a minute.
+# of 8, and suspends for a minute.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 cage=$root/bin/cage
-kills=10 pause=12
+kills=8 pause=7
 [ "${FULL:-}" != 1 ] || kills=300 pause=60
 project=$(new_project)
 
