@@ -73,6 +73,29 @@ state_is_the_users() {
 
 same_number() { is "$(id -u "$user"):$(id -g "$user")" "$(as_user claude-box --engine none --exec sh -c 'echo "$(id -u):$(id -g)"')"; }
 
+# as_ids UID GID COMMAND...: as ids of whom no user database knows, in a project
+# and a home of theirs, with the engine's group.
+as_ids() {
+    local uid=$1 gid=$2 home=$scratch/users/of-$1
+    shift 2
+    install -d -o "$uid" -g "$gid" "$home" "$home/project"
+    (cd "$home/project" && exec setpriv --reuid "$uid" --regid "$gid" --groups "$gid,$(stat -c %g "$socket")" env -i \
+        PATH="$scratch/prefix/bin:/usr/bin:/bin" HOME="$home" ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} \
+        ${DOCKER_HOST:+DOCKER_HOST="$DOCKER_HOST"} "$@")
+}
+
+socket=${DOCKER_HOST:-unix:///var/run/docker.sock}
+socket=${socket#unix://}
+
+# ids_are_kept UID GID: what is made there is theirs, and inside they are the same.
+ids_are_kept() {
+    local home=$scratch/users/of-$1
+    as_ids "$1" "$2" sh -c 'echo before >existing && echo before >renamed-from' &&
+        as_ids "$1" "$2" claude-box --engine none --exec sh -c "$work" || return
+    all_owned "$home/project" "$1:$2" && is '' "$(find "$home/.claude-box" ! -uid "$1" -printf '%P %U\n')" &&
+        is "$1:$2 $1" "$(as_ids "$1" "$2" claude-box --engine none --exec sh -c 'echo "$(id -u):$(id -g) $(stat -c %u existing)"')"
+}
+
 if [ "$(id -u)" = 0 ]; then
     t "a host root: a file of the user 1000 stays that user's" another_is_another
     mkdir -p "$scratch/users" && chmod 0755 "$scratch/users"
@@ -82,6 +105,10 @@ if [ "$(id -u)" = 0 ]; then
     t "an ordinary user's files: the user's inside" as_user claude-box --engine none --exec sh -c "$seen_inside"
     t "an ordinary user has the same number inside" same_number
     t "an ordinary user's state is the user's alone" state_is_the_users
+    # A Mac's first user and its group, a high id, and nobody.
+    t "the files of 501:20" ids_are_kept 501 20
+    t "the files of 60000:60000" ids_are_kept 60000 60000
+    t "the files of 65534:65534" ids_are_kept 65534 65534
 else
     skip "another user's files" "only root can make another user"
 fi

@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"images":                {},
 	"ci":                    {"internal/scriptedapi"},
 	"ci/toy-box":            {"libcage"},
+	"ci/bench-sbox":         {"sandbox"},
 	"internal/version":      {},
 	"internal/scriptedapi":  {"internal/scriptedapi"},
 	"internal/architecture": {},
