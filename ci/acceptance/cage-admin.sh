@@ -169,6 +169,24 @@ gc_name_file() {
 }
 t "the name file of a removed box is removed, another box's is kept" gc_name_file
 
+# volume NAME [OPTION...]: one that belongs to boxes of this user.
+volume() {
+    local name=$prefix-$1
+    shift
+    docker volume create --label $label.kind=engine-cache --label "$label.launcher.machine=$machine" --label "$label.launcher.uid=$(id -u)" "$@" "$name" &&
+        at_exit docker volume rm -f "$name"
+}
+gc_volume() {
+    volume gone --label "$label.project=$scratch/gone" && volume kept --label "$label.project=$scratch" &&
+        volume used --label "$label.project=$scratch/gone" && docker run -d --name "$prefix-uses" -v "$prefix-used:/x" --network none debian:trixie-slim sleep 1000 &&
+        volume others --label "$label.project=$scratch/gone" --label "$label.launcher.uid=54321" || return
+    "$cage" gc >"$scratch/gc" && cat "$scratch/gc" && grep -q "^volume  *$prefix-gone (engine-cache, $scratch/gone is gone)" "$scratch/gc" &&
+        not grep -q -e "$prefix-kept" -e "$prefix-others" "$scratch/gc" && "$cage" gc --yes >"$scratch/gc" &&
+        grep -q "kept: volume $prefix-used is in use" "$scratch/gc" &&
+        is "$prefix-kept $prefix-others $prefix-used" "$(docker volume ls -q --filter "name=$prefix" | sort | paste -sd' ')"
+}
+t "gc removes volumes of projects that are gone, and no others" gc_volume
+
 # A build that was replaced: an image with our label and without a name.
 gc_image() {
     local old new

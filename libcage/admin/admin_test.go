@@ -30,6 +30,7 @@ type world struct {
 	mu         sync.Mutex
 	containers []engine.Container
 	images     []engine.Image
+	volumes    []engine.Volume
 	inUse      string
 	// stubborn boxes ignore SIGTERM.
 	stubborn map[string]bool
@@ -92,6 +93,14 @@ func (w *world) DanglingImages(_ context.Context, labels map[string]string) ([]e
 		return nil, errors.New("images of other hands were asked for")
 	}
 	return w.images, nil
+}
+
+func (w *world) Volumes(context.Context, map[string]string) ([]engine.Volume, error) {
+	return w.volumes, nil
+}
+
+func (w *world) RemoveVolume(_ context.Context, name string) error {
+	return w.RemoveImage(context.Background(), name)
 }
 
 func (w *world) RemoveImage(_ context.Context, ref string) error {
@@ -256,6 +265,10 @@ func TestGC(t *testing.T) {
 	old, fresh := write("old", 31*24*time.Hour), write("fresh", time.Hour)
 	w := &world{inUse: "sha256:" + strings.Repeat("b", 64)}
 	w.images = []engine.Image{{ID: "sha256:" + strings.Repeat("a", 64), SizeBytes: 1500e6}, {ID: w.inUse, SizeBytes: 1e6}}
+	w.volumes = []engine.Volume{
+		{Name: "v-gone", Labels: map[string]string{lifecycle.LabelKind: "engine-cache", lifecycle.LabelProject: state + "/gone"}},
+		{Name: "v-there", Labels: map[string]string{lifecycle.LabelKind: "engine-cache", lifecycle.LabelProject: state}},
+	}
 	w.add("alive", "running", 100, nil)
 	w.add("dead", "exited", 200, nil)
 
@@ -263,20 +276,20 @@ func TestGC(t *testing.T) {
 	if status != 0 || len(w.calls) != 0 {
 		t.Fatalf("status %d, calls %q: want nothing removed without --yes", status, w.calls)
 	}
-	for _, want := range []string{"box      dead", "image    aaaaaaaaaaaa (1.5GB", "receipt  ", "-old ", "1 box, 2 images (1.501GB at most), 1 receipt", "--yes"} {
+	for _, want := range []string{"box      dead", "image    aaaaaaaaaaaa (1.5GB", "receipt  ", "-old ", "volume   v-gone (engine-cache, ", "1 box, 1 volume, 2 images (1.501GB at most), 1 receipt", "--yes"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %s", want, out)
 		}
 	}
-	if strings.Contains(out, "alive") || strings.Contains(out, "fresh") {
+	if strings.Contains(out, "alive") || strings.Contains(out, "fresh") || strings.Contains(out, "v-there") {
 		t.Errorf("what is of use: %s", out)
 	}
 
 	status, out, _ = run(t, w, "gc", "--yes")
-	if status != 0 || !strings.Contains(out, "removed: 1 box, 1 image (1.5GB at most), 1 receipt") || !strings.Contains(out, "kept: image bbbbbbbbbbbb") {
+	if status != 0 || !strings.Contains(out, "removed: 1 box, 1 volume, 1 image (1.5GB at most), 1 receipt") || !strings.Contains(out, "kept: image bbbbbbbbbbbb") {
 		t.Errorf("status %d: %s", status, out)
 	}
-	if diff := cmp.Diff([]string{"remove " + id("dead"), "remove " + w.images[0].ID}, w.calls); diff != "" {
+	if diff := cmp.Diff([]string{"remove " + id("dead"), "remove v-gone", "remove " + w.images[0].ID}, w.calls); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {

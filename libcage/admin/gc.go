@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/docker/go-units"
@@ -16,6 +19,8 @@ import (
 
 // Collector is what collecting garbage needs of an engine.
 type Collector interface {
+	lifecycle.VolumeLister
+	RemoveVolume(ctx context.Context, name string) error
 	DanglingImages(ctx context.Context, labels map[string]string) ([]engine.Image, error)
 	RemoveImage(ctx context.Context, ref string) error
 }
@@ -34,8 +39,9 @@ func NewCmdGC(f *Factory, runF func(*GCOptions) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what is of no use any more",
-		Long: "Says what is of no use any more and how much it is: boxes without a launcher, images that newer\n" +
-			"builds have replaced, old receipts. Nothing is removed without --yes.",
+		Long: "Says what is of no use any more and how much it is: boxes without a launcher, volumes of projects\n" +
+			"that are not there any more, images that newer builds have replaced, old receipts. Nothing is removed\n" +
+			"without --yes.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
@@ -52,6 +58,7 @@ func NewCmdGC(f *Factory, runF func(*GCOptions) error) *cobra.Command {
 // garbage is what there is to be removed.
 type garbage struct {
 	boxes    []lifecycle.Box
+	volumes  []lifecycle.Volume
 	images   []engine.Image
 	receipts []receipt.Entry
 }
@@ -59,7 +66,13 @@ type garbage struct {
 func runGC(ctx context.Context, f *Factory, opts *GCOptions) error {
 	return f.withBoxes(ctx, func(eng Engine, boxes []lifecycle.Box) error {
 		g := garbage{boxes: lifecycle.Orphans(boxes)}
-		var err error
+		host, err := f.Host()
+		if err != nil {
+			return err
+		}
+		if g.volumes, err = lifecycle.OrphanVolumes(ctx, eng, host, isThere); err != nil {
+			return err
+		}
 		if g.images, err = eng.DanglingImages(ctx, map[string]string{lifecycle.LabelKind: lifecycle.KindBuild}); err != nil {
 			return err
 		}
@@ -79,6 +92,9 @@ func (g *garbage) list(f *Factory) {
 	for _, b := range g.boxes {
 		fmt.Fprintf(f.Stdout, "box      %s (%s, %s)\n", b.Name, b.State, printable(b.Project))
 	}
+	for _, v := range g.volumes {
+		fmt.Fprintf(f.Stdout, "volume   %s (%s, %s is gone)\n", v.Name, v.Kind, cmp.Or(printable(v.Project), "its project"))
+	}
 	for _, i := range g.images {
 		fmt.Fprintf(f.Stdout, "image    %s (%s, %s)\n", short(i.ID), size(i.SizeBytes), i.Created.UTC().Format(time.DateOnly))
 	}
@@ -86,7 +102,7 @@ func (g *garbage) list(f *Factory) {
 		fmt.Fprintf(f.Stdout, "receipt  %s (%s)\n", r.ID, size(r.Bytes))
 	}
 	g.sum(f, "would be removed: ")
-	if len(g.boxes)+len(g.images)+len(g.receipts) > 0 {
+	if len(g.boxes)+len(g.volumes)+len(g.images)+len(g.receipts) > 0 {
 		fmt.Fprintln(f.Stdout, "cage gc --yes removes them")
 	}
 }
@@ -100,7 +116,8 @@ func (g *garbage) sum(f *Factory, what string) {
 	for _, r := range g.receipts {
 		receipts += r.Bytes
 	}
-	fmt.Fprintf(f.Stdout, "%s%s, %s (%s at most), %s (%s)\n", what, count(len(g.boxes), "box", "boxes"),
+	fmt.Fprintf(f.Stdout, "%s%s, %s, %s (%s at most), %s (%s)\n", what, count(len(g.boxes), "box", "boxes"),
+		count(len(g.volumes), "volume", "volumes"),
 		count(len(g.images), "image", "images"), size(images),
 		count(len(g.receipts), "receipt", "receipts"), size(receipts))
 }
@@ -112,6 +129,17 @@ func (g *garbage) remove(ctx context.Context, f *Factory, eng Engine) error {
 	var err error
 	done.boxes, err = lifecycle.RemoveAll(ctx, eng, g.boxes)
 	failed = append(failed, err)
+	for _, v := range g.volumes {
+		err := eng.RemoveVolume(ctx, v.Name)
+		switch {
+		case err == nil:
+			done.volumes = append(done.volumes, v)
+		case errors.Is(err, engine.ErrConflict):
+			fmt.Fprintf(f.Stdout, "kept: volume %s is in use\n", v.Name)
+		default:
+			failed = append(failed, fmt.Errorf("volume %s: %w", v.Name, err))
+		}
+	}
 	for _, i := range g.images {
 		err := eng.RemoveImage(ctx, i.ID)
 		switch {
@@ -130,6 +158,12 @@ func (g *garbage) remove(ctx context.Context, f *Factory, eng Engine) error {
 	}
 	done.sum(f, "removed: ")
 	return errors.Join(failed...)
+}
+
+// isThere is also what cannot be told.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func size(bytes int64) string { return units.HumanSize(float64(bytes)) }
