@@ -44,6 +44,8 @@ func Describe(m *Machine, o Options) (*Description, error) {
 		Seccomp:    refusals(o.AllowUserns),
 		Notes:      append([]string(nil), m.Notes...),
 	}, inner: map[string]Mount{}, hidden: map[string]Mount{}}
+	b.absent, b.unreached = absences{}, map[string]bool{}
+	b.closed = m.searchRootOnly()
 	steps := []func() error{b.roots, b.git, b.later, b.system, b.secrets, b.sockets, b.directory, b.environment}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -78,6 +80,11 @@ type builder struct {
 	repoTop  string           // top of the repository of the current directory
 	project  string           // top of the current project; empty at a zone root
 	held     map[string]bool  // names in it that other cages hold
+
+	closed    *rootOnlySearch
+	absent    absences
+	unreached map[string]bool // by directory: the cage cannot look into it
+	realDirs  map[string]string
 }
 
 func (b *builder) note(format string, args ...any) {
@@ -191,6 +198,9 @@ func (b *builder) pinAbove(p string) {
 // hide puts something empty in the place of p, if p is there. A symlink is
 // followed: what it leads to is hidden.
 func (b *builder) hide(p, reason string) {
+	if b.absent.of(p) {
+		return
+	}
 	fi, err := os.Lstat(p)
 	if err != nil {
 		return
@@ -203,15 +213,15 @@ func (b *builder) hide(p, reason string) {
 			return
 		}
 	}
-	b.hideFound(p, fi, reason)
+	b.hideFound(p, fi.IsDir(), reason)
 }
 
-func (b *builder) hideFound(p string, fi os.FileInfo, reason string) {
-	if b.isHidden(p) || b.m.closedToCage(filepath.Dir(p)) {
+func (b *builder) hideFound(p string, isDir bool, reason string) {
+	if b.isHidden(p) || b.closedToCage(filepath.Dir(p)) {
 		return
 	}
 	kind := HideFile
-	if fi.IsDir() {
+	if isDir {
 		kind = HideDir
 	}
 	if r, ok := b.m.Zone.RootOf(p); ok {
@@ -270,9 +280,7 @@ func (b *builder) secrets() error {
 	}
 	b.hide(b.m.StateDir, "agent-cage's state")
 	b.dotenv()
-	if b.m.UID == 0 {
-		b.rootOnly()
-	}
+	b.rootOnly()
 	for _, r := range b.m.Zone.Roots {
 		if b.isHidden(r.Path) {
 			return refusedf("take it out of the zone", "zone root %s lies in a place that the cage hides", r.Path)

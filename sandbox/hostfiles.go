@@ -59,19 +59,52 @@ var rootOnlyTrees = []struct {
 	{"/var", 0}, {"/var/lib", 0}, {"/var/cache", 0}, {"/var/spool", 0}, {"/var/opt", 1}, {"/var/www", 1},
 }
 
-// rootOnly hides what belongs to root and others cannot read.
-func (b *builder) rootOnly() {
-	budget := maxRootOnlyDirs
-	for _, t := range rootOnlyTrees {
-		b.rootOnlyIn(t.dir, t.depth, &budget)
+// closedFile is one that only root can read.
+type closedFile struct {
+	path string
+	dir  bool
+}
+
+// rootOnlySearch is a search for what belongs to root and others cannot read.
+// It is most of what describing a cage costs root, and runs beside the rest.
+type rootOnlySearch struct {
+	m      *Machine
+	budget int // directories left to list
+	found  []closedFile
+	done   chan struct{}
+}
+
+// searchRootOnly starts the search; nil if an ordinary user calls.
+func (m *Machine) searchRootOnly() *rootOnlySearch {
+	if m.UID != 0 {
+		return nil
 	}
-	if budget < 0 {
+	s := &rootOnlySearch{m: m, budget: maxRootOnlyDirs, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		for _, t := range rootOnlyTrees {
+			s.in(t.dir, t.depth)
+		}
+	}()
+	return s
+}
+
+// rootOnly hides what the search finds.
+func (b *builder) rootOnly() {
+	if b.closed == nil {
+		return
+	}
+	<-b.closed.done
+	for _, f := range b.closed.found {
+		b.hideFound(f.path, f.dir, "only root can read it")
+	}
+	if b.closed.budget < 0 {
 		b.note("files that only root can read: there are more directories than are searched")
 	}
 }
 
-func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
-	if *budget--; *budget < 0 {
+func (s *rootOnlySearch) in(dir string, depth int) {
+	if s.budget--; s.budget < 0 {
 		return
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -79,9 +112,12 @@ func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
 		return
 	}
 	defer unix.Close(fd)
-	for _, name := range readNames(fd) {
+	for _, e := range readEntries(fd) {
+		if e.kind == unix.DT_LNK {
+			continue // what it leads to has its own mode; half of /etc are links
+		}
 		var st unix.Stat_t
-		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if unix.Fstatat(fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue
 		}
 		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -93,29 +129,15 @@ func (b *builder) rootOnlyIn(dir string, depth int, budget *int) {
 		if !closed && (!isDir || depth == 0) {
 			continue
 		}
-		p := filepath.Join(dir, name)
-		if b.isHidden(p) || b.m.Zone.Contains(p) || b.holdsHomeOrZone(p) || kernelTree(p) {
+		p := filepath.Join(dir, e.name)
+		if s.m.Zone.Contains(p) || s.m.holdsHomeOrZone(p) || kernelTree(p) {
 			continue
 		}
-		if !closed {
-			b.rootOnlyIn(p, depth-1, budget)
-		} else if fi, err := os.Lstat(p); err == nil {
-			b.hideFound(p, fi, "only root can read it")
+		if closed {
+			s.found = append(s.found, closedFile{path: p, dir: isDir})
+		} else {
+			s.in(p, depth-1)
 		}
-	}
-}
-
-// readNames lists an open directory. os.ReadDir makes twice the system calls,
-// which are most of what a cage costs besides bubblewrap.
-func readNames(fd int) []string {
-	var names []string
-	buf := make([]byte, 16384)
-	for {
-		n, err := unix.Getdents(fd, buf)
-		if n <= 0 || err != nil {
-			return names
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
 	}
 }
 
@@ -126,9 +148,9 @@ func kernelTree(p string) bool {
 }
 
 // holdsHomeOrZone reports whether hiding p would hide what must stay.
-func (b *builder) holdsHomeOrZone(p string) bool {
-	keep := []string{b.m.Home, b.m.Dir, b.m.Exe}
-	for _, r := range b.m.Zone.Roots {
+func (m *Machine) holdsHomeOrZone(p string) bool {
+	keep := []string{m.Home, m.Dir, m.Exe}
+	for _, r := range m.Zone.Roots {
 		keep = append(keep, r.Path)
 	}
 	for _, k := range keep {
@@ -136,5 +158,5 @@ func (b *builder) holdsHomeOrZone(p string) bool {
 			return true
 		}
 	}
-	return b.m.OtherHome == p
+	return m.OtherHome == p
 }

@@ -28,6 +28,16 @@ func (m *Machine) closedToCage(dir string) bool {
 	}
 }
 
+// closedToCage asks once for each directory.
+func (b *builder) closedToCage(dir string) bool {
+	closed, ok := b.unreached[dir]
+	if !ok {
+		closed = b.m.closedToCage(dir)
+		b.unreached[dir] = closed
+	}
+	return closed
+}
+
 // maySearch is the kernel's test without capabilities. A directory with an
 // access list is taken for open: a mask too many fails, one too few is a leak.
 func (m *Machine) maySearch(st *unix.Stat_t, dir string) bool {

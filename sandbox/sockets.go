@@ -32,6 +32,7 @@ func (b *builder) sockets() error {
 		return nil
 	}
 	defer f.Close()
+	b.realDirs = map[string]string{}
 	var relative []string
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		p := socketPath(sc.Text())
@@ -88,15 +89,32 @@ func socketPath(line string) string {
 // hideSocket hides a bound socket where the cage sees it. Names outlive their
 // files, and a file may have been put in their place.
 func (b *builder) hideSocket(p string) {
-	real, err := filepath.EvalSymlinks(p)
-	if err != nil {
+	real := b.realDir(filepath.Dir(p))
+	if real == "" {
 		return
 	}
+	real = filepath.Join(real, filepath.Base(p))
 	fi, err := os.Lstat(real)
+	if err == nil && fi.Mode()&os.ModeSymlink != 0 {
+		if real, err = filepath.EvalSymlinks(real); err == nil {
+			fi, err = os.Lstat(real)
+		}
+	}
 	if err != nil || fi.Mode()&os.ModeSocket == 0 {
 		return
 	}
-	b.hideFound(real, fi, "socket of a host program")
+	b.hideFound(real, false, "socket of a host program")
+}
+
+// realDir returns a directory without the links on the way to it; empty if it
+// is not there. A host has many sockets in few directories.
+func (b *builder) realDir(dir string) string {
+	real, ok := b.realDirs[dir]
+	if !ok {
+		real, _ = filepath.EvalSymlinks(dir)
+		b.realDirs[dir] = real
+	}
+	return real
 }
 
 // relativeSockets finds sockets that were bound by a relative name: it is

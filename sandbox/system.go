@@ -51,7 +51,7 @@ func (b *builder) proc() {
 	for _, p := range names {
 		p = "/proc/" + p
 		if fi, err := os.Lstat(p); err == nil {
-			b.hideFound(p, fi, "it tells about the machine")
+			b.hideFound(p, fi.IsDir(), "it tells about the machine")
 		}
 	}
 }

@@ -1,0 +1,115 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// dirEntry is a name in a directory, and its DT_* kind, which may be unknown.
+type dirEntry struct {
+	name string
+	kind byte
+}
+
+// readEntries lists an open directory. os.ReadDir makes twice the system
+// calls, which are most of what a cage costs besides bubblewrap.
+func readEntries(fd int) []dirEntry {
+	entries, _ := listEntries(fd)
+	return entries
+}
+
+// listEntries also says whether the list is whole.
+func listEntries(fd int) (entries []dirEntry, whole bool) {
+	// struct linux_dirent64: inode, offset, length of the record, kind, name.
+	const lengthAt, kindAt, nameAt = 16, 18, 19
+	buf := make([]byte, 16384)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if n <= 0 || err != nil {
+			return entries, err == nil
+		}
+		for rest := buf[:n]; len(rest) > nameAt; {
+			length := int(binary.NativeEndian.Uint16(rest[lengthAt:]))
+			if length <= nameAt || length > len(rest) {
+				return entries, false
+			}
+			name, _, _ := bytes.Cut(rest[nameAt:length], []byte{0})
+			if s := string(name); s != "." && s != ".." {
+				entries = append(entries, dirEntry{name: s, kind: rest[kindAt]})
+			}
+			rest = rest[length:]
+		}
+	}
+}
+
+// absences knows what is not there without asking for each name: hundreds of
+// places are looked up in a home directory that holds few of them.
+type absences map[string]*listing
+
+// listing is what a directory holds; nil if the kernel is to be asked for
+// each name.
+type listing struct {
+	names map[string]bool // in lower case: some file systems ignore it
+	gone  bool            // the directory does not exist
+}
+
+// of reports whether p certainly does not exist. In doubt it says no.
+func (a absences) of(p string) bool {
+	dir, name := filepath.Split(p)
+	dir = filepath.Clean(dir)
+	l, ok := a[dir]
+	if !ok {
+		if dir != "/" && a.of(dir) {
+			l = &listing{gone: true}
+		} else {
+			l = list(dir)
+		}
+		a[dir] = l
+	}
+	return l != nil && (l.gone || !l.names[strings.ToLower(name)])
+}
+
+// list lists a directory of a file system that shows all that it has. Others
+// (automounters, network file systems) may find names that they do not list.
+func list(dir string) *listing {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if os.IsNotExist(err) {
+		return &listing{gone: true}
+	}
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil || !listsAll(int64(fs.Type)) {
+		return nil
+	}
+	entries, whole := listEntries(fd)
+	if !whole {
+		return nil
+	}
+	l := &listing{names: make(map[string]bool, len(entries))}
+	for _, e := range entries {
+		if strings.IndexFunc(e.name, func(r rune) bool { return r > 0x7f }) >= 0 {
+			return nil // may be equal to another name where case is ignored
+		}
+		l.names[strings.ToLower(e.name)] = true
+	}
+	return l
+}
+
+func listsAll(fsType int64) bool {
+	switch fsType {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.SQUASHFS_MAGIC:
+		return true
+	}
+	return false
+}
