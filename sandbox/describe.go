@@ -36,15 +36,7 @@ const (
 // Describe decides a cage. It looks at the machine and changes nothing. Its
 // errors are of type RefusedError.
 func Describe(m *Machine, o Options) (*Description, error) {
-	b := &builder{m: m, o: o, d: &Description{
-		Command:    o.Command,
-		Dir:        m.Dir,
-		Bubblewrap: m.Bubblewrap,
-		Namespaces: namespaces,
-		Seccomp:    refusals(o.AllowUserns),
-		Notes:      append([]string(nil), m.Notes...),
-	}, inner: map[string]Mount{}, hidden: map[string]Mount{}}
-	b.absent, b.unreached = absences{}, map[string]bool{}
+	b := newBuilder(m, o)
 	b.closed = m.searchRootOnly()
 	steps := []func() error{b.roots, b.git, b.later, b.system, b.secrets, b.sockets, b.directory, b.environment}
 	for _, step := range steps {
@@ -85,6 +77,17 @@ type builder struct {
 	absent    absences
 	unreached map[string]bool // by directory: the cage cannot look into it
 	realDirs  map[string]string
+}
+
+func newBuilder(m *Machine, o Options) *builder {
+	return &builder{m: m, o: o, d: &Description{
+		Command:    o.Command,
+		Dir:        m.Dir,
+		Bubblewrap: m.Bubblewrap,
+		Namespaces: namespaces,
+		Seccomp:    refusals(o.AllowUserns),
+		Notes:      append([]string(nil), m.Notes...),
+	}, inner: map[string]Mount{}, hidden: map[string]Mount{}, absent: absences{}, unreached: map[string]bool{}, realDirs: map[string]string{}}
 }
 
 func (b *builder) note(format string, args ...any) {

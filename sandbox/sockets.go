@@ -32,7 +32,6 @@ func (b *builder) sockets() error {
 		return nil
 	}
 	defer f.Close()
-	b.realDirs = map[string]string{}
 	var relative []string
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		p := socketPath(sc.Text())
