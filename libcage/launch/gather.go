@@ -166,6 +166,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
 		Engine:      planner.Engine{AppArmor: engineFacts.AppArmor, UserNamespace: engineFacts.Rootless || engineFacts.UserNS},
+		ReadState:   l.stateReader(f),
 		Warnings:    append(f.warnings, warnings...),
 		Random:      lifecycle.Random(),
 	})
@@ -197,11 +198,20 @@ func (l *launcher) seed(f *facts, home string) error {
 	if l.payload.State.Seed == nil || l.options.Exec {
 		return nil
 	}
-	session := payload.Session{Project: f.project, Home: home, Getenv: l.getenv}
+	session := payload.Session{
+		Project: f.project, Home: home, Getenv: l.getenv, ReadState: dir.ReadFile, Terminal: f.terminal.TTY,
+	}
 	if err := l.payload.State.Seed(dir, session); err != nil {
 		l.say.warn(fmt.Sprintf("%s: %v", filepath.Join(f.caller.Home, l.payload.State.Host), err))
 	}
 	return nil
+}
+
+// stateReader reads the state directory without making it.
+func (l *launcher) stateReader(f *facts) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		return state.ReadFile(f.caller.Home, l.payload.State.Host, name)
+	}
 }
 
 // lookup returns a variable of an environment; the last one of a name counts.

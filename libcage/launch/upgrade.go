@@ -65,13 +65,14 @@ func (l *launcher) upgrade(ctx context.Context, client *engine.Client, f *facts,
 // those of any box.
 func (l *launcher) ask(ctx context.Context, client *engine.Client, f *facts, s *signals, argv []string) (string, error) {
 	decision, err := planner.Decide(planner.Input{
-		Payload: l.payload,
-		Image:   plan.Image{Ref: images.Cage, Reason: "npm is in it"},
-		Options: &face.Options{Engine: plan.None, Exec: true, Args: argv, Network: l.options.Network},
-		Caller:  f.caller,
-		Project: f.project,
-		Environ: l.sys.Environ,
-		Random:  lifecycle.Random(),
+		Payload:   l.payload,
+		Image:     plan.Image{Ref: images.Cage, Reason: "npm is in it"},
+		Options:   &face.Options{Engine: plan.None, Exec: true, Args: argv, Network: l.options.Network},
+		Caller:    f.caller,
+		Project:   f.project,
+		Environ:   l.sys.Environ,
+		ReadState: l.stateReader(f),
+		Random:    lifecycle.Random(),
 	})
 	if err != nil {
 		return "", err

@@ -75,4 +75,9 @@ type Session struct {
 	Home string
 	// Getenv returns a variable of the caller's environment.
 	Getenv func(string) string
+	// ReadState returns the content of a file of the state directory, or an
+	// error that is fs.ErrNotExist.
+	ReadState func(name string) ([]byte, error)
+	// Terminal says that the harness has one, and so perhaps a person.
+	Terminal bool
 }

@@ -40,6 +40,8 @@ type Input struct {
 	// Timezone is the name of the host's; empty if it is unknown.
 	Timezone string
 	Engine   Engine
+	// ReadState returns the content of a file of the state directory.
+	ReadState func(name string) ([]byte, error)
 	// Warnings are what is known already.
 	Warnings []string
 	// Random makes the box's name unique.
@@ -218,7 +220,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // session is what the payload may know.
 func (in Input) session(u plan.User) payload.Session {
-	return payload.Session{Project: in.Project, Home: u.Home, Getenv: in.getenv}
+	return payload.Session{
+		Project: in.Project, Home: u.Home, Getenv: in.getenv, ReadState: in.ReadState, Terminal: in.Terminal.TTY,
+	}
 }
 
 func (in Input) getenv(name string) string {

@@ -77,6 +77,22 @@ func Open(home, rel string, owner Owner) (_ *Dir, err error) {
 	return &Dir{root: dir, lock: lock, owner: owner}, nil
 }
 
+// ReadFile is [Dir.ReadFile] of the directory rel below home, which is neither
+// made nor locked.
+func ReadFile(home, rel, name string) ([]byte, error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	dir, err := root.OpenRoot(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return (&Dir{root: dir}).ReadFile(name)
+}
+
 // ensure makes a directory or checks the one that is there.
 func ensure(root *os.Root, path string, owner Owner) *UnusableError {
 	err := root.Mkdir(path, 0o700)

@@ -32,10 +32,16 @@ func Payload() (*payload.Payload, error) {
 			// There is no keyring in the box.
 			"-c", `mcp_oauth_credentials_store="file"`,
 		},
-		Env: func(s payload.Session) map[string]string {
-			return map[string]string{"CODEX_HOME": path.Join(s.Home, configDir)}
-		},
-		Forward: []string{"OPENAI_API_KEY"},
-		State:   payload.State{Host: ".codex-box/state", Box: configDir},
+		Env:     env,
+		Forward: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		State:   payload.State{Host: ".codex-box/state", Box: configDir, Seed: seed},
 	}, nil
+}
+
+func env(s payload.Session) map[string]string {
+	vars := map[string]string{"CODEX_HOME": path.Join(s.Home, configDir)}
+	if key := apiKey(s); key != "" {
+		vars["CODEX_API_KEY"] = key
+	}
+	return vars
 }
