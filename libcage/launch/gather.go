@@ -187,7 +187,8 @@ func clockWarning(info engine.Info, now time.Time) []string {
 
 // seed makes the state directory and lets the payload put into it what a
 // first session needs. A file of the harness's that cannot be read is left to
-// the harness, with a warning.
+// the harness, with a warning; without room for what it needs there is no
+// session.
 func (l *launcher) seed(f *facts, home string) error {
 	owner := state.Owner{UID: f.caller.UID, GID: f.caller.GID}
 	dir, err := state.Open(f.caller.Home, l.payload.State.Host, owner)
@@ -201,10 +202,15 @@ func (l *launcher) seed(f *facts, home string) error {
 	session := payload.Session{
 		Project: f.project, Home: home, Getenv: l.getenv, ReadState: dir.ReadFile, Terminal: f.terminal.TTY,
 	}
-	if err := l.payload.State.Seed(dir, session); err != nil {
-		l.say.warn(fmt.Sprintf("%s: %v", filepath.Join(f.caller.Home, l.payload.State.Host), err))
+	err = l.payload.State.Seed(dir, session)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", filepath.Join(f.caller.Home, l.payload.State.Host), err)
 	}
-	return nil
+	if err != nil && !full(err) {
+		l.say.warn(err.Error())
+		return nil
+	}
+	return err
 }
 
 // stateReader reads the state directory without making it.

@@ -93,8 +93,12 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 const statusOfPipe = 128 + int(syscall.SIGPIPE)
 
 // asFault gives an error its kind: what is wrong with the request is a usage
-// fault, whatever else comes before the harness is the engine's.
+// fault, whatever else comes before the harness is the engine's. A full disk is
+// nothing that the caller asked for.
 func asFault(err error) *exitstatus.Fault {
+	if full(err) && exitstatus.AsFault(exitstatus.Usage, err).Kind == exitstatus.Usage {
+		return exitstatus.Faultf(exitstatus.EngineStartFailed, "%w: free space on that disk", err)
+	}
 	var (
 		usage    *face.UsageError
 		refused  *host.RefusedError
@@ -105,6 +109,9 @@ func asFault(err error) *exitstatus.Fault {
 	}
 	return exitstatus.AsFault(exitstatus.EngineStartFailed, err)
 }
+
+// full reports whether an error is that of a disk of this machine without room.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // launcher is one launch.
 type launcher struct {

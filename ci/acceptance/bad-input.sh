@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# What a caller can get wrong, beyond flags and HOME (faults.sh): projects that
+# are none, Dockerfiles, in-box binaries, a full disk. Each has its status and
+# one fault line, and leaves nothing behind.
+# shellcheck source-path=SCRIPTDIR source=contract.bash
+. "$(dirname "$0")/contract.bash"
+
+project=$(new_project)
+
+# fault STATUS KIND TEXT COMMAND...: the launch ends so, no box is left, and
+# HOME is as it was.
+fault() {
+    local want=$1 kind=$2 text=$3 before
+    shift 3
+    before=$(find "$HOME" | sort)
+    "$@"
+    faulted "$want" "$kind" "$text" && no_box && is "$before" "$(find "$HOME" | sort)"
+}
+
+toy_is_built() { tool toy-box && launch "$tools/toy-box" --engine none 0 && ended 0; }
+t "the image is built" toy_is_built
+
+## Projects.
+echo text >"$project/file"
+in_project() { launch "$box" --engine none "$1"; }
+deleted() {
+    local project
+    project=$(new_project)
+    status=0
+    (cd "$project" && rmdir "$project" && exec "$tools/toy-box" --engine none 0) >"$scratch/out" 2>"$scratch/err" || status=$?
+}
+t "a project that is missing" fault 1 usage "does not exist" in_project /no/such/project
+t "a project that is a file" fault 1 usage "not a directory" in_project ./file
+t "a project that has been deleted" fault 1 usage "project directory" deleted
+# As somebody else; what is asked of the engine comes later.
+unreadable() {
+    mkdir -m 0700 "$scratch/closed"
+    install -D -m 0755 "$tools/toy-box" "$scratch/bin/toy-box"
+    install -d -o 12345 "$scratch/of-12345"
+    status=0
+    # The directory is entered before the caller becomes who may not.
+    (cd "$scratch/closed" && exec setpriv --reuid 12345 --regid 12345 --clear-groups env HOME="$scratch/of-12345" "$scratch/bin/toy-box" --engine none 0) \
+        >"$scratch/out" 2>"$scratch/err" || status=$?
+}
+if [ "$(id -u)" = 0 ]; then
+    t "a project that cannot be read" fault 1 usage "project directory" unreadable
+else
+    skip "a project that cannot be read" "only root can become another"
+fi
+
+## Dockerfiles.
+with_dockerfile() { launch "$tools/toy-box" --engine none --dockerfile "$1" 0; }
+echo 'FORM agent-cage-toy' >"$scratch/broken.Dockerfile"
+printf 'FROM agent-cage-toy\nRUN echo the log of it; exit 3\n' >"$scratch/failing.Dockerfile"
+echo 'FROM image.invalid/none:1' >"$scratch/no-base.Dockerfile"
+whole_log() { grep -q 'the log of it' "$scratch/err"; }
+t "a Dockerfile that is missing" fault 1 usage "no-such.Dockerfile" with_dockerfile "$scratch/no-such.Dockerfile"
+t "a broken Dockerfile" fault 125 image-missing "build" with_dockerfile "$scratch/broken.Dockerfile"
+t "a Dockerfile that fails" fault 125 image-missing "build" with_dockerfile "$scratch/failing.Dockerfile"
+t "and its log is shown" whole_log
+t "a base image that is missing" fault 125 image-missing "image.invalid" with_dockerfile "$scratch/no-base.Dockerfile"
+
+## In-box binaries of another architecture: e_machine is byte 18 of an ELF file.
+alien_binaries() {
+    rm -rf "$scratch/libexec" && cp -r "$AGENT_CAGE_LIBEXEC" "$scratch/libexec" || return
+    printf '\xf7' | dd of="$scratch/libexec/cage-init" bs=1 seek=18 conv=notrunc status=none
+    AGENT_CAGE_LIBEXEC=$scratch/libexec launch "$tools/toy-box" --engine none 0
+}
+t "in-box binaries of another architecture" fault 125 image-missing "cage-init" alien_binaries
+
+## A disk without room for the state.
+full_disk() {
+    mkdir -p "$scratch/full" && mount -t tmpfs -o size=64k tmpfs "$scratch/full" && at_exit umount "$scratch/full" || return
+    dd if=/dev/zero of="$scratch/full/filler" bs=4k 2>/dev/null
+    local HOME=$scratch/full
+    launch "$box" --engine none -p hello
+}
+if [ "$(id -u)" = 0 ]; then
+    t "a full disk" fault 126 engine-start-failed "space" full_disk
+else
+    skip "a full disk" "only root can mount one"
+fi
+finish
