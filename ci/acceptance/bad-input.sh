@@ -6,6 +6,8 @@
 . "$(dirname "$0")/contract.bash"
 
 project=$(new_project)
+began=$scratch/began
+touch "$began"
 
 # fault STATUS KIND TEXT COMMAND...: the launch ends so, no box is left, and
 # HOME is as it was.
@@ -17,7 +19,7 @@ fault() {
     faulted "$want" "$kind" "$text" && no_box && is "$before" "$(find "$HOME" | sort)"
 }
 
-toy_is_built() { tool toy-box && launch "$tools/toy-box" --engine none 0 && ended 0; }
+toy_is_built() { tool toy-box faulty-engine && launch "$tools/toy-box" --engine none 0 && ended 0; }
 t "the image is built" toy_is_built
 
 ## Projects.
@@ -58,6 +60,19 @@ t "a Dockerfile that is missing" fault 1 usage "no-such.Dockerfile" with_dockerf
 t "a broken Dockerfile" fault 125 image-missing "build" with_dockerfile "$scratch/broken.Dockerfile"
 t "a Dockerfile that fails" fault 125 image-missing "build" with_dockerfile "$scratch/failing.Dockerfile"
 t "and its log is shown" whole_log
+# A real write to a device without room, in a step of the build.
+printf 'FROM agent-cage-toy\nRUN cat /etc/passwd >/dev/full\n' >"$scratch/full.Dockerfile"
+t "a disk that is full in a build" fault 125 image-missing "docker system prune" with_dockerfile "$scratch/full.Dockerfile"
+mkdir "$scratch/slow"
+printf 'FROM agent-cage-toy\nRUN echo %s; sleep 20\n' "$$" >"$scratch/slow/Dockerfile"
+lost_in_build() {
+    "$tools/faulty-engine" --listen "$scratch/lost.sock" --engine "$engine_socket" --rule "POST /grpc lose-after 2s" &
+    local pid=$!
+    appears "$scratch/lost.sock" && DOCKER_HOST=unix://$scratch/lost.sock with_dockerfile "$scratch/slow/Dockerfile"
+    kill $pid 2>/dev/null
+    wait $pid
+}
+t "an engine that goes away during a build" fault 126 engine-start-failed "no engine answers" lost_in_build
 t "a base image that is missing" fault 125 image-missing "image.invalid" with_dockerfile "$scratch/no-base.Dockerfile"
 
 ## In-box binaries of another architecture: e_machine is byte 18 of an ELF file.
@@ -67,6 +82,25 @@ alien_binaries() {
     AGENT_CAGE_LIBEXEC=$scratch/libexec launch "$tools/toy-box" --engine none 0
 }
 t "in-box binaries of another architecture" fault 125 image-missing "cage-init" alien_binaries
+
+## A clock far off is a warning, again and again, and no fault.
+off_clock() {
+    rm -f "$scratch/clock.sock"
+    "$tools/faulty-engine" --listen "$scratch/clock.sock" --engine "$engine_socket" \
+        --rule 'GET ^/info$ edit s/"SystemTime":"2/"SystemTime":"1/' &
+    local pid=$! result
+    appears "$scratch/clock.sock" && DOCKER_HOST=unix://$scratch/clock.sock launch "$tools/toy-box" --engine none 7 &&
+        ended 7 && grep -q "WARNING: the engine's clock is -.*off this one's" "$scratch/err" &&
+        DOCKER_HOST=unix://$scratch/clock.sock launch "$tools/toy-box" --engine none 7 && ended 7 &&
+        is 1 "$(grep -c "WARNING: the engine's clock" "$scratch/err")" && no_box
+    result=$?
+    kill $pid 2>/dev/null
+    wait $pid
+    return $result
+}
+right_clock() { launch "$tools/toy-box" --engine none 7 && ended 7 && not grep -q clock "$scratch/err"; }
+t "an engine whose clock is far off" off_clock
+t "and one whose clock is right" right_clock
 
 ## A disk without room for the state.
 full_disk() {
@@ -80,4 +114,15 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip "a full disk" "only root can mount one"
 fi
+
+## What all of them have left.
+unlocked() {
+    local lock
+    for lock in "$XDG_STATE_HOME"/agent-cage/locks/*.lock "$HOME"/.*/*.lock; do
+        [ ! -e "$lock" ] || flock -n "$lock" true || { echo "$lock is held" && return 1; }
+    done
+}
+no_temporaries() { is '' "$(find "$XDG_STATE_HOME/agent-cage" "$HOME" "$project" -newer "$began" \( -name '*.tmp' -o -name '*.new' \))"; }
+t "no lock is held" unlocked
+t "no temporary file is left" no_temporaries
 finish

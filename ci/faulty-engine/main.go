@@ -11,6 +11,7 @@
 //	run COMMAND    run a shell command, then pass the request on
 //	delay TIME     wait, then pass it on
 //	status N TEXT  answer with that status and a message
+//	edit SCRIPT    let sed rewrite the answer, without changing its length
 //	stall BYTES    pass on so many bytes of what follows the request, and not the rest
 //	lose           be gone: the request is not passed on
 //	lose-after TIME  be gone that long after the answer has begun

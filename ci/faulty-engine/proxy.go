@@ -101,9 +101,16 @@ func (p *proxy) pass(client *net.UnixConn, in io.Reader, head head, r rule) {
 		_ = engine.CloseWrite()
 	}()
 	answer := bufio.NewReader(engine)
-	if r.action == "lose-after" {
+	switch r.action {
+	case "lose-after":
 		if _, err := answer.Peek(1); err == nil {
 			time.AfterFunc(r.pause, p.lose)
+		}
+	case "edit":
+		sed := exec.Command("sed", "-e", r.command)
+		sed.Stdin, sed.Stdout = answer, client
+		if err := sed.Run(); err != nil {
+			p.note("failed:", fmt.Sprintf("%s: %v", r.command, err))
 		}
 	}
 	_, _ = io.Copy(client, answer)

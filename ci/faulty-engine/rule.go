@@ -13,7 +13,7 @@ type rule struct {
 	method  string
 	path    *regexp.Regexp
 	action  string
-	command string        // of run
+	command string        // of run and edit
 	pause   time.Duration // of delay and lose-after
 	bytes   int64         // of stall
 	status  int           // of status
@@ -32,7 +32,7 @@ func parseRule(text string) (r rule, err error) {
 	rest := fields[3:]
 	argument := strings.Join(rest, " ")
 	switch r.action {
-	case "run":
+	case "run", "edit":
 		r.command = argument
 	case "delay", "lose-after":
 		r.pause, err = time.ParseDuration(argument)

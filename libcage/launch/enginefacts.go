@@ -45,10 +45,14 @@ func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engi
 		AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS,
 		ID: info.ID, Version: info.ServerVersion, Kernel: info.KernelVersion,
 	}
+	warnings = clockWarning(info, time.Now())
+	if len(warnings) > 0 {
+		return f, warnings, nil // asked again, until its clock is right
+	}
 	if err := kept.write(f); err != nil {
 		l.say.debug("engine facts: %v", err)
 	}
-	return f, clockWarning(info, time.Now()), nil
+	return f, nil, nil
 }
 
 func (l *launcher) keptFactsPath(host string) string {
