@@ -134,7 +134,8 @@ t "nobody but the harness is told, and no hangup that the caller ignores" others
 too_late() {
     local pid status=0
     rm -f "$scratch/faulty.sock"
-    tool faulty-engine && "$tools/faulty-engine" --listen "$scratch/faulty.sock" --engine "$engine_socket" --log "$scratch/faulty.log" --rule "DELETE /containers/ delay 3s" &
+    tool faulty-engine || return
+    "$tools/faulty-engine" --listen "$scratch/faulty.sock" --engine "$engine_socket" --log "$scratch/faulty.log" --rule "DELETE /containers/ delay 3s" &
     at_exit kill $!
     appears "$scratch/faulty.sock" || return
     (cd "$project" && DOCKER_HOST=unix://$scratch/faulty.sock exec "$box" --engine none --exec sh -c 'exit 5') >"$scratch/out" 2>"$scratch/err" &
