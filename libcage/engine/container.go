@@ -10,14 +10,16 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
 )
 
-// Start starts a created container (ContainerStart). One that the engine
-// cannot start is a *LaunchError.
-func (c *Client) Start(ctx context.Context, id string) error {
+// Start starts a container that Create has made of the plan (ContainerStart).
+// One that the engine cannot start is a *LaunchError.
+func (c *Client) Start(ctx context.Context, id string, p *plan.Plan) error {
 	return launchError("start", c.call(ctx, "ContainerStart", func() error {
 		return c.api.ContainerStart(ctx, id, container.StartOptions{})
-	}))
+	}), wordsOf(p))
 }
 
 // Exit is how a container's next run ended.

@@ -21,7 +21,7 @@ func (c *Client) Create(ctx context.Context, p *plan.Plan) (id string, warnings 
 		return err
 	})
 	if err != nil {
-		return "", nil, launchError("create", err)
+		return "", nil, launchError("create", err, wordsOf(p))
 	}
 	return created.ID, created.Warnings, nil
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
 
 // The texts are those of Docker 20.10 to 28.
 func TestProblems(t *testing.T) {
@@ -19,7 +23,35 @@ func TestProblems(t *testing.T) {
 		`Mounts denied: the path /x is not shared from the host`:    MountProblem,
 		`something else`: OtherProblem,
 	} {
-		if got := problemOf(message); got != want {
+		refused := &ResponseError{Message: message, kind: map[Problem]error{ImageProblem: ErrNotFound, NameProblem: ErrConflict}[want]}
+		if got := problemOf(refused, nil); got != want {
+			t.Errorf("%s: got %s, want %s", message, got, want)
+		}
+	}
+}
+
+// A path or a name that reads like a problem is none.
+func TestProblemsAreNotThoseOfPaths(t *testing.T) {
+	p := &plan.Plan{
+		Name: "exec: network",
+		Mounts: []plan.Mount{
+			{Source: "/srv/no space left on device/p", Target: "/srv/no space left on device/p"},
+			{Source: "/home/a/no such image", Target: "/mnt/network"},
+		},
+		Tmpfs: []plan.Tmpfs{{Target: "/run/unknown runtime"}},
+	}
+	for message, want := range map[string]Problem{
+		`bind source path does not exist: /srv/no space left on device/p`:                MountProblem,
+		`mkdir /var/lib/x/merged/srv/no space left on device: file name too long`:        PathProblem,
+		`error mounting "/home/a/no such image" to rootfs at "/mnt/network": x`:          MountProblem,
+		`exec: "/x": permission denied in /run/unknown runtime and /srv/No Space`:        EntrypointProblem,
+		`something odd about /mnt/network`:                                               OtherProblem,
+		`something odd about /exec: network`:                                             OtherProblem,
+		`no such image and is already in use by container, but the engine gives no kind`: OtherProblem,
+		`mkdir /srv/no space left on device/p: no space left on device`:                  SpaceProblem,
+		`endpoint for /exec: network: network agent-cage not found at /mnt/network`:      NetworkProblem,
+	} {
+		if got := problemOf(&ResponseError{Message: message}, wordsOf(p)); got != want {
 			t.Errorf("%s: got %s, want %s", message, got, want)
 		}
 	}

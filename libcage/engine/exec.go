@@ -54,7 +54,7 @@ func (c *Client) Exec(ctx context.Context, id string, spec ExecSpec) (*Exec, err
 		return err
 	})
 	if err != nil {
-		return nil, launchError("exec", err)
+		return nil, launchError("exec", err, nil)
 	}
 	var response types.HijackedResponse
 	err = c.call(ctx, "ContainerExecAttach", func() (err error) {
@@ -62,7 +62,7 @@ func (c *Client) Exec(ctx context.Context, id string, spec ExecSpec) (*Exec, err
 		return err
 	})
 	if err != nil {
-		return nil, launchError("exec", err)
+		return nil, launchError("exec", err, nil)
 	}
 	return &Exec{Attachment: c.attachment(response, spec.TTY), ID: created.ID, client: c}, nil
 }

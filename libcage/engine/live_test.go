@@ -88,7 +88,7 @@ func run(t *testing.T, c *Client, p *plan.Plan, script string) (stdout, stderr s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(ctx, id); err != nil {
+	if err := c.Start(ctx, id, p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(a.Stdin(), script); err != nil {
@@ -140,7 +140,7 @@ func TestControlPQReachATerminal(t *testing.T) {
 	}
 	defer a.Close()
 	context.AfterFunc(ctx, func() { a.Close() })
-	if err := c.Start(ctx, id); err != nil {
+	if err := c.Start(ctx, id, p); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Resize(ctx, id, 33, 77); err != nil {
@@ -340,7 +340,7 @@ func TestLaunchProblems(t *testing.T) {
 			id, _, err := c.Create(t.Context(), p)
 			if err == nil {
 				defer c.Remove(context.Background(), id, true)
-				err = c.Start(t.Context(), id)
+				err = c.Start(t.Context(), id, p)
 			}
 			var launch *LaunchError
 			if !errors.As(err, &launch) || launch.Problem != test.want {
@@ -366,7 +366,7 @@ func TestExec(t *testing.T) {
 	c := liveEngine(t, nil)
 	p := testPlan(t)
 	id := create(t, c, p)
-	if err := c.Start(t.Context(), id); err != nil {
+	if err := c.Start(t.Context(), id, p); err != nil {
 		t.Fatal(err)
 	}
 	e, err := c.Exec(t.Context(), id, ExecSpec{Argv: []string{"sh", "-c", "cat; id -u; exit 7"}, User: "1000", Stdin: true})

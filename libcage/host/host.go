@@ -123,12 +123,12 @@ func Project(named string, c *Caller) (string, error) {
 	case strings.HasPrefix(named, "~/"):
 		named = filepath.Join(c.Home, named[2:])
 	}
-	refuse := func(reason string) (string, error) {
-		return "", &RefusedError{"project directory", named, reason}
-	}
 	abs, err := filepath.Abs(named)
 	if err != nil {
-		return refuse("the current directory no longer exists: change to one that does")
+		return "", &RefusedError{"project directory", "", "the current directory no longer exists: change to one that does"}
+	}
+	refuse := func(reason string) (string, error) {
+		return "", &RefusedError{"project directory", abs, reason}
 	}
 	dir, err := filepath.EvalSymlinks(abs)
 	switch {

@@ -83,6 +83,18 @@ func TestProject(t *testing.T) {
 	}
 }
 
+// A refusal names the directory and not the dot that stands for it.
+func TestRefusalNamesTheCurrentDirectory(t *testing.T) {
+	home := realTempDir(t)
+	t.Chdir(home)
+	for _, named := range []string{"", "."} {
+		_, err := Project(named, &Caller{Home: home})
+		if err == nil || !strings.Contains(err.Error(), home) {
+			t.Errorf("%q: %v", named, err)
+		}
+	}
+}
+
 func TestTooWide(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/tmp":             "sockets of other programs",

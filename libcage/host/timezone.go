@@ -1,17 +1,59 @@
 package host
 
-import "strings"
+import (
+	"bytes"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
 
-// Timezone returns the name of the host's time zone, Europe/Berlin, from where
-// /etc/localtime leads. It is empty if that tells none.
-func Timezone(readlink func(string) (string, error)) string {
-	target, err := readlink("/etc/localtime")
-	if err != nil {
+// zones is where the time zones are that /etc/timezone names.
+const zones = "/usr/share/zoneinfo"
+
+// maxZone bounds the description of a time zone, in bytes.
+const maxZone = 1 << 20
+
+// Files is what is asked of a file system, by absolute paths.
+type Files interface {
+	Readlink(name string) (string, error)
+	ReadFile(name string) ([]byte, error)
+}
+
+// Timezone returns a value of TZ that gives the host's time. It is the zone's
+// name, Europe/Berlin, from where /etc/localtime leads, or from /etc/timezone
+// if /etc/localtime is a copy of that zone. Of another copy it is the rule for
+// the present, CET-1CEST,M3.5.0,M10.5.0/3, which is in it. It is empty if none
+// of them tells.
+func Timezone(files Files) string {
+	const localtime = "/etc/localtime"
+	if target, err := files.Readlink(localtime); err == nil {
+		_, name, _ := strings.Cut(target, "zoneinfo/")
+		return name
+	}
+	local, err := files.ReadFile(localtime)
+	if err != nil || len(local) > maxZone {
 		return ""
 	}
-	_, name, found := strings.Cut(target, "zoneinfo/")
-	if !found {
+	if text, err := files.ReadFile("/etc/timezone"); err == nil {
+		name := strings.TrimSpace(string(text))
+		zone, err := files.ReadFile(filepath.Join(zones, name))
+		if fs.ValidPath(name) && err == nil && bytes.Equal(zone, local) {
+			return name
+		}
+	}
+	return rule(local)
+}
+
+// rule returns the last line of a time zone's description: its rule as TZ has
+// it. Descriptions of the first version have none.
+func rule(zone []byte) string {
+	body, ended := bytes.CutSuffix(zone, []byte("\n"))
+	if !ended || !bytes.HasPrefix(zone, []byte("TZif")) || zone[4] == 0 {
 		return ""
 	}
-	return name
+	line := body[bytes.LastIndexByte(body, '\n')+1:]
+	if bytes.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return ""
+	}
+	return string(line)
 }

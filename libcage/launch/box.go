@@ -111,7 +111,7 @@ func (b *box) start(ctx context.Context) (*session, error) {
 	// The wait outlives the context, which ends with the first signal.
 	s.ended, err = b.engine.Wait(context.WithoutCancel(ctx), b.id)
 	if err == nil {
-		err = b.launchFault(b.engine.Start(ctx, b.id))
+		err = b.launchFault(b.engine.Start(ctx, b.id, b.decision.Plan))
 	}
 	if err != nil {
 		attachment.Close()

@@ -72,7 +72,7 @@ func (l *launcher) gather() (*facts, error) {
 	}
 	f := &facts{
 		caller: caller, project: project, mounts: mounts, ca: ca,
-		timezone: host.Timezone(os.Readlink),
+		timezone: host.Timezone(disk{}),
 		terminal: host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
 	}
 	if l.options.Dockerfile != "" {
@@ -219,6 +219,12 @@ func (l *launcher) stateReader(f *facts) func(name string) ([]byte, error) {
 		return state.ReadFile(f.caller.Home, l.payload.State.Host, name)
 	}
 }
+
+// disk is this machine's.
+type disk struct{}
+
+func (disk) Readlink(name string) (string, error) { return os.Readlink(name) }
+func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
 
 // lookup returns a variable of an environment; the last one of a name counts.
 func lookup(environ []string, name string) string {

@@ -49,6 +49,8 @@ func decideEnv(in Input, u plan.User) (env []string, names []plan.Env) {
 	for _, pair := range in.Environ {
 		name, text, _ := strings.Cut(pair, "=")
 		switch {
+		case name == "TZ" && in.Timezone != "" && strings.TrimPrefix(text, ":") == "/etc/localtime":
+			// The box's own file of that path says another zone.
 		case slices.Contains(in.Options.ExtraVars, name):
 			all[name] = value{text, in.Payload.Prefix + "_EXTRA_VARS"}
 		case slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) }):

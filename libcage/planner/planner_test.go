@@ -213,6 +213,11 @@ func TestTimezone(t *testing.T) {
 	if got := decide(t, func(in *Input) { in.Timezone = "Asia/Tokyo" }).Env; !slices.Contains(got, "TZ=Asia/Tokyo") {
 		t.Errorf("got %q", got)
 	}
+	for _, host := range []string{"TZ=:/etc/localtime", "TZ=/etc/localtime"} {
+		if got := decide(t, func(in *Input) { in.Timezone, in.Environ = "Asia/Tokyo", []string{host} }).Env; !slices.Contains(got, "TZ=Asia/Tokyo") {
+			t.Errorf("%s: got %q", host, got)
+		}
+	}
 	got := decide(t, func(in *Input) { in.Timezone, in.Environ = "Asia/Tokyo", []string{"TZ=UTC"} }).Env
 	if !slices.Contains(got, "TZ=UTC") {
 		t.Errorf("got %q, want the variable to win", got)
