@@ -386,8 +386,8 @@ func TestFiles(t *testing.T) {
 
 // TestTrust: the certificates of the run are trusted, and in memory only.
 func TestTrust(t *testing.T) {
-	b := testBox{Run: sh(`grep -c extra "$SSL_CERT_FILE" "$NODE_EXTRA_CA_CERTS" /etc/ssl/certs/ca-certificates.crt; stat -fc %T "$SSL_CERT_FILE"`)}
-	b.Run.CABundle = "-----BEGIN CERTIFICATE-----\nextra\n-----END CERTIFICATE-----\n"
+	b := testBox{Run: sh(`grep -c ZXh0cmE= "$SSL_CERT_FILE" "$NODE_EXTRA_CA_CERTS" /etc/ssl/certs/ca-certificates.crt; stat -fc %T "$SSL_CERT_FILE"`)}
+	b.Run.CABundle = "-----BEGIN CERTIFICATE-----\nZXh0cmE=\n-----END CERTIFICATE-----\n"
 	e := b.run(t)
 	want := "/run/agent-cage/ca-certificates.crt:1\n/run/agent-cage/ca-extra.crt:1\n/etc/ssl/certs/ca-certificates.crt:1\ntmpfs\n"
 	if e.Out != want {

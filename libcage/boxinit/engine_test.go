@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
 	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/posture"
@@ -250,7 +251,7 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 	var begin atomic.Int64 // when PID 1 had started
 	begin.Store(time.Now().UnixNano())
 	dialogue := handshake.NewDialogue(b.Run.Nonce, &r.out, handshake.Events{
-		Ready: func() error {
+		Ready: func([]cabundle.ID) error {
 			begin.Store(time.Now().UnixNano())
 			if b.NoFrame {
 				return nil

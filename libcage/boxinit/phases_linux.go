@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
 )
@@ -37,8 +38,11 @@ type box struct {
 	callerIDs, harnessIDs ids
 	mounts                mountTable
 	account               account
-	trust                 []string // variables that name the CA bundle
-	harness               *stage
+	// systemTrust is the image's file of certificates, trusted what it holds.
+	systemTrust []byte
+	trusted     cabundle.Bundle
+	trust       []string // variables that name the CA bundle
+	harness     *stage
 }
 
 // phase is a step between the start of the box and that of the harness.
@@ -92,7 +96,10 @@ func (b *box) shakeHands() error {
 	if b.terminal, err = openTerminal(b.stdin); err != nil {
 		return fmt.Errorf("terminal: %w", err)
 	}
-	if err := b.say.Ready(); err != nil {
+	if err := b.readTrust(); err != nil {
+		return err
+	}
+	if err := b.say.Ready(b.trusted.IDs()); err != nil {
 		return errNoLauncher
 	}
 	run, err := handshake.ReadRun(b.stdin)

@@ -244,20 +244,6 @@ func TestIDMapSeenAs(t *testing.T) {
 	}
 }
 
-func TestNewCertificates(t *testing.T) {
-	cert := func(body, newline string) string {
-		return "# comment" + newline + pemBegin + newline + body + newline + pemEnd + newline
-	}
-	base := cert("aa", "\n") + cert("bb", "\n")
-	got := newCertificates([]byte(base), []byte(cert("bb", "\r\n")+cert("cc", "\n")+cert("cc", "\n")+pemBegin+"cut off"))
-	if want := pemBegin + "\ncc\n" + pemEnd + "\n"; string(got) != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := newCertificates([]byte(base), []byte(base)); len(got) != 0 {
-		t.Errorf("nothing new gave %q", got)
-	}
-}
-
 func TestSpecRoundTrip(t *testing.T) {
 	tests := []spec{
 		{UID: 1000, GID: 20, Owner: 7, Dir: "/p", Argv: []string{"sh", "", "a\nb\xff"}, Env: []string{"A=", "B=\x01"}},

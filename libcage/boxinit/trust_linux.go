@@ -1,14 +1,13 @@
 package boxinit
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 )
 
 const (
@@ -19,22 +18,25 @@ const (
 	extraBundle  = needs.ExtraCAFile
 )
 
+// readTrust notes the certificates of the image.
+func (b *box) readTrust() (err error) {
+	b.systemTrust, err = os.ReadFile(filepath.Join(b.root, systemBundle))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	b.trusted = cabundle.Parse(b.systemTrust)
+	return nil
+}
+
 // extendTrust makes the box trust the certificates of the run. They are in
 // memory; the system's bundle becomes a link to them, for programs that are
 // started without the variables.
 func (b *box) extendTrust() error {
-	if b.run.CABundle == "" {
-		return nil
-	}
-	base, err := os.ReadFile(filepath.Join(b.root, systemBundle))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	extra := newCertificates(base, []byte(b.run.CABundle))
+	extra := cabundle.Parse([]byte(b.run.CABundle)).Without(b.trusted.IDs()).PEM()
 	if len(extra) == 0 {
 		return nil
 	}
-	merged := base
+	merged := b.systemTrust
 	if len(merged) > 0 && merged[len(merged)-1] != '\n' {
 		merged = append(merged, '\n')
 	}
@@ -70,44 +72,3 @@ func (b *box) linkBundle() error {
 	}
 	return unix.Renameat(dir, temp, dir, filepath.Base(systemBundle))
 }
-
-// newCertificates returns the PEM blocks of bundle that are not in base.
-func newCertificates(base, bundle []byte) []byte {
-	known := map[string]bool{}
-	for _, block := range certificates(base) {
-		known[canonical(block)] = true
-	}
-	var out bytes.Buffer
-	for _, block := range certificates(bundle) {
-		if key := canonical(block); !known[key] {
-			known[key] = true
-			out.WriteString(strings.TrimSpace(block) + "\n")
-		}
-	}
-	return out.Bytes()
-}
-
-const (
-	pemBegin = "-----BEGIN CERTIFICATE-----"
-	pemEnd   = "-----END CERTIFICATE-----"
-)
-
-// certificates returns the PEM blocks of a bundle as they stand there.
-func certificates(bundle []byte) []string {
-	var out []string
-	for rest := string(bundle); ; {
-		_, after, ok := strings.Cut(rest, pemBegin)
-		if !ok {
-			return out
-		}
-		body, tail, ok := strings.Cut(after, pemEnd)
-		if !ok {
-			return out
-		}
-		out = append(out, pemBegin+body+pemEnd)
-		rest = tail
-	}
-}
-
-// canonical is a block without what differs between files: white space.
-func canonical(block string) string { return strings.Join(strings.Fields(block), "") }

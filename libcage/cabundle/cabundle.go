@@ -3,8 +3,6 @@
 package cabundle
 
 import (
-	"bytes"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,11 +22,10 @@ var system = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// Find returns the host's certificates as PEM, each once, and nothing else
-// that a file may hold, such as a key. It is empty if the host has none. An
+// Find returns the host's certificates. It is empty if the host has none. An
 // error names the variable whose file cannot be used.
-func Find(getenv func(string) string, readFile func(string) ([]byte, error)) ([]byte, error) {
-	var all bundle
+func Find(getenv func(string) string, readFile func(string) ([]byte, error)) (Bundle, error) {
+	var all Bundle
 	named := map[string]bool{}
 	for _, v := range variables {
 		path := getenv(v)
@@ -40,12 +37,14 @@ func Find(getenv func(string) string, readFile func(string) ([]byte, error)) ([]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: unset it or let it name a readable PEM file", v, err)
 		}
-		if all.add(data) == 0 {
+		found := Parse(data)
+		if len(found) == 0 {
 			return nil, fmt.Errorf("%s: %s holds no PEM certificate: unset it or let it name a PEM file", v, path)
 		}
+		all = append(all, found.Without(all.IDs())...)
 	}
 	if len(named) > 0 {
-		return all.out.Bytes(), nil
+		return all, nil
 	}
 	for _, path := range system {
 		data, err := readFile(path)
@@ -55,36 +54,7 @@ func Find(getenv func(string) string, readFile func(string) ([]byte, error)) ([]
 		if err != nil {
 			return nil, err
 		}
-		all.add(data)
-		break
+		return Parse(data), nil
 	}
-	return all.out.Bytes(), nil
-}
-
-// bundle collects certificates.
-type bundle struct {
-	out  bytes.Buffer
-	seen map[string]bool
-}
-
-// add takes the certificates out of a PEM file and returns how many it has.
-func (b *bundle) add(data []byte) (found int) {
-	if b.seen == nil {
-		b.seen = map[string]bool{}
-	}
-	for {
-		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
-			return found
-		}
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
-			continue
-		}
-		found++
-		if b.seen[string(block.Bytes)] {
-			continue
-		}
-		b.seen[string(block.Bytes)] = true
-		_ = pem.Encode(&b.out, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a Buffer takes all
-	}
+	return nil, nil
 }

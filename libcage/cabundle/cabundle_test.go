@@ -43,7 +43,7 @@ func TestFind(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || string(got) != tt.want {
+		if err != nil || string(got.PEM()) != tt.want {
 			t.Errorf("%s: got %q, %v, want %q", tt.name, got, err, tt.want)
 		}
 	}
@@ -53,5 +53,40 @@ func TestNoBundleAnywhere(t *testing.T) {
 	got, err := Find(func(string) string { return "" }, func(string) ([]byte, error) { return nil, fs.ErrNotExist })
 	if err != nil || len(got) != 0 {
 		t.Errorf("got %q, %v, want nothing", got, err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	block := func(label, body string) string {
+		return "-----BEGIN " + label + "-----\n" + body + "\n-----END " + label + "-----\n"
+	}
+	wrapped := cert(strings.Repeat("long", 40))
+	tests := []struct{ name, in, want string }{
+		{"comments around it", "# ours\n" + cert("a") + "more words", cert("a")},
+		{"each once, in the first's place", cert("a") + cert("b") + cert("a"), cert("a") + cert("b")},
+		{"CRLF", strings.ReplaceAll(wrapped, "\n", "\r\n"), wrapped},
+		{"indented", strings.ReplaceAll(wrapped, "\n", "\n  "), wrapped},
+		{"no end of the last line", strings.TrimSpace(cert("a")), cert("a")},
+		{"a key", block("PRIVATE KEY", "a2V5") + cert("a"), cert("a")},
+		{"OpenSSL's own kind without its settings", block("TRUSTED CERTIFICATE", "MAMCAQcwAA=="), block("CERTIFICATE", "MAMCAQc=")},
+		{"no base64", block("CERTIFICATE", "a*b") + cert("a"), cert("a")},
+		{"cut off", cert("a") + cert("b")[:30], cert("a")},
+		{"nothing", "", ""},
+	}
+	for _, tt := range tests {
+		if got := string(Parse([]byte(tt.in)).PEM()); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWithout(t *testing.T) {
+	all := Parse([]byte(cert("a") + cert("b") + cert("c")))
+	rest := all.Without(Parse([]byte(cert("b") + cert("x"))).IDs())
+	if got := string(rest.PEM()); got != cert("a")+cert("c") {
+		t.Errorf("got %q", got)
+	}
+	if rest := all.Without(all.IDs()); len(rest) != 0 {
+		t.Errorf("nothing new gave %q", rest.PEM())
 	}
 }

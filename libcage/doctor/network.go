@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/url"
@@ -16,7 +15,7 @@ var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy",
 
 func (e *examination) lookAtNetwork() {
 	bundle, err := cabundle.Find(e.Getenv, os.ReadFile)
-	switch count := bytes.Count(bundle, []byte("-----BEGIN")); {
+	switch count := len(bundle); {
 	case err != nil:
 		e.find("ca", Problem, err.Error(), "let the variable name a readable PEM file, or unset it")
 	case count == 0:

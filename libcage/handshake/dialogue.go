@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
 
@@ -54,8 +55,9 @@ type Outcome struct {
 // Events are called by a Dialogue, synchronously and in the order of the
 // stream. A nil function is skipped; the error of one is returned by Write.
 type Events struct {
-	// Ready sends the frame: see WriteRun.
-	Ready func() error
+	// Ready sends the frame: see WriteRun. Certificates that the image has
+	// are trusted without being in it.
+	Ready func(trusted []cabundle.ID) error
 	// Progress shows a line to a person.
 	Progress func(line string)
 	// Go is called before any byte of the harness is passed on.
@@ -226,7 +228,10 @@ func (d *Dialogue) hear(k kind, payload []byte) (known bool, err error) {
 		return true, nil
 	default: // kindGo, as expects has seen to
 		d.outcome.Reached, d.stage = Started, probing
-		return true, call(d.events.Go)
+		if d.events.Go == nil {
+			return true, nil
+		}
+		return true, d.events.Go()
 	}
 }
 
@@ -239,14 +244,10 @@ func (d *Dialogue) ready(note readyNote) error {
 		return d.outcome.Fault
 	}
 	d.outcome.Reached = Ready
-	return call(d.events.Ready)
-}
-
-func call(f func() error) error {
-	if f == nil {
+	if d.events.Ready == nil {
 		return nil
 	}
-	return f()
+	return d.events.Ready(note.trusted())
 }
 
 // probe decides whether the first bytes after GO are a failed exec. They are

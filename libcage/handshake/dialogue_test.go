@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
 
@@ -29,7 +31,7 @@ func feed(t *testing.T, pieces ...[]byte) record {
 	var rec record
 	var out bytes.Buffer
 	d := NewDialogue(testNonce, &out, Events{
-		Ready:    func() error { rec.Events = append(rec.Events, "ready"); return nil },
+		Ready:    func([]cabundle.ID) error { rec.Events = append(rec.Events, "ready"); return nil },
 		Progress: func(s string) { rec.Events = append(rec.Events, "progress "+s) },
 		Go: func() error {
 			rec.Events = append(rec.Events, fmt.Sprintf("go after %d bytes", out.Len()))
@@ -60,7 +62,7 @@ func said(talk func(*Box)) string {
 }
 
 func started() string {
-	return said(func(b *Box) { b.Ready(); b.Progress("engine: 1 s"); b.Go() })
+	return said(func(b *Box) { b.Ready(nil); b.Progress("engine: 1 s"); b.Go() })
 }
 
 func failed(nonce string) string {
@@ -74,14 +76,14 @@ var conversations = []struct {
 	want     record
 }{
 	{"nothing", "", record{}},
-	{"ready only", said(func(b *Box) { b.Ready() }),
+	{"ready only", said(func(b *Box) { b.Ready(nil) }),
 		record{Events: []string{"ready"}, Reached: Ready}},
 	{"harness without output", started(),
 		record{Events: []string{"ready", "progress engine: 1 s", "go after 0 bytes"}, Reached: Started}},
 	{"harness output", started() + "hello\r\n\x00\xff",
 		record{Events: []string{"ready", "progress engine: 1 s", "go after 0 bytes"}, Reached: Started, Out: "hello\r\n\x00\xff"}},
 	{"fault", said(func(b *Box) {
-		b.Ready()
+		b.Ready(nil)
 		b.Fault(exitstatus.Faultf(exitstatus.EngineStartFailed, "no é\nhere"))
 	}) + "ignored",
 		record{Events: []string{"ready"}, Reached: Ready, Fault: `x: fault=engine-start-failed detail="no é\nhere"`}},
@@ -111,14 +113,14 @@ var conversations = []struct {
 			Fault: `x: fault=harness-not-executable detail="the harness could not be executed, and the reason was cut off"`}},
 	{"foreign entry point", "root@box:/# " + strings.Repeat("y", 2*maxForeign),
 		record{Fault: foreignFault([]byte("root@box:/# " + strings.Repeat("y", maxForeign))).Line("x")}},
-	{"foreign bytes after ready", said(func(b *Box) { b.Ready() }) + "oops",
+	{"foreign bytes after ready", said(func(b *Box) { b.Ready(nil) }) + "oops",
 		record{Events: []string{"ready"}, Reached: Ready, Fault: foreignFault([]byte("oops")).Line("x")}},
 	{"GO before ready", said(func(b *Box) { b.Go() }),
 		record{Fault: foreignFault([]byte(said(func(b *Box) { b.Go() }))).Line("x")}},
-	{"ready cut off", said(func(b *Box) { b.Ready() })[:9],
+	{"ready cut off", said(func(b *Box) { b.Ready(nil) })[:9],
 		record{Fault: foreignFault([]byte(magic[:9])).Line("x")}},
-	{"other version", strings.Replace(said(func(b *Box) { b.Ready() }), `"version":1`, `"version":9`, 1),
-		record{Fault: `x: fault=engine-start-failed detail="cage-init in the image speaks version 9 of the handshake and this launcher version 1: rebuild the image"`}},
+	{"other version", strings.Replace(said(func(b *Box) { b.Ready(nil) }), `"version":2`, `"version":9`, 1),
+		record{Fault: `x: fault=engine-start-failed detail="cage-init in the image speaks version 9 of the handshake and this launcher version 2: rebuild the image"`}},
 }
 
 func TestConversations(t *testing.T) {
@@ -201,7 +203,7 @@ func TestWriteReturnsErrors(t *testing.T) {
 		events Events
 		out    error
 	}{
-		{"of ready", started(), Events{Ready: func() error { return boom }}, nil},
+		{"of ready", started(), Events{Ready: func([]cabundle.ID) error { return boom }}, nil},
 		{"of go", started(), Events{Go: func() error { return boom }}, nil},
 		{"of the output", started() + "x", Events{}, boom},
 	}
@@ -232,7 +234,7 @@ func (w brokenWriter) Write(p []byte) (int, error) {
 func TestMessagesAreShortASCII(t *testing.T) {
 	long := strings.Repeat("é\n\x10\x11\xff", 1<<20)
 	msg := said(func(b *Box) {
-		b.Ready()
+		b.Ready(nil)
 		b.Progress(long)
 		b.Fault(exitstatus.Faultf(exitstatus.EngineStartFailed, "%s", long))
 		b.ExecFailed(testNonce, exitstatus.Faultf(exitstatus.EngineStartFailed, "%s", long))
@@ -248,5 +250,24 @@ func TestMessagesAreShortASCII(t *testing.T) {
 	got := feed(t, []byte(msg))
 	if got.Fault == "" || strings.Contains(got.Fault, "entry point") {
 		t.Errorf("long messages end as %+v", got)
+	}
+}
+
+// TestTrusted: what the image has arrives, as far as a message can hold it.
+func TestTrusted(t *testing.T) {
+	var ids []cabundle.ID
+	for i := range maxTrusted + 1 {
+		ids = append(ids, cabundle.ID{byte(i), byte(i >> 8)})
+	}
+	var got []cabundle.ID
+	d := NewDialogue(testNonce, io.Discard, Events{Ready: func(trusted []cabundle.ID) error {
+		got = trusted
+		return nil
+	}})
+	if _, err := io.WriteString(d, said(func(b *Box) { b.Ready(ids) })); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ids[:maxTrusted], got); diff != "" {
+		t.Error(diff)
 	}
 }

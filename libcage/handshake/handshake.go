@@ -22,7 +22,7 @@ import (
 
 // Version is the protocol's version. Cage-init says it with ready; a launcher
 // refuses any other.
-const Version = 1
+const Version = 2
 
 // nonceLen is the length of a nonce in characters.
 const nonceLen = 32

@@ -3,9 +3,11 @@ package handshake
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
 
@@ -33,6 +35,21 @@ const (
 // readyNote is the payload of ready.
 type readyNote struct {
 	Version int `json:"version"`
+	// Trusted are the ids of certificates, one behind the other.
+	Trusted []byte `json:"trusted,omitempty"`
+}
+
+// maxTrusted is how many certificates are told of: more would not fit.
+const maxTrusted = 1024
+
+func (n readyNote) trusted() []cabundle.ID {
+	var ids []cabundle.ID
+	for id := range slices.Chunk(n.Trusted, len(cabundle.ID{})) {
+		if len(id) == len(cabundle.ID{}) {
+			ids = append(ids, cabundle.ID(id))
+		}
+	}
+	return ids
 }
 
 // faultNote is the payload of a fault and of a failed exec.
@@ -52,8 +69,15 @@ type Box struct{ w io.Writer }
 // message is a single Write.
 func NewBox(w io.Writer) *Box { return &Box{w: w} }
 
-// Ready says that the frame can be sent.
-func (b *Box) Ready() error { return b.say(kindReady, "", readyNote{Version: Version}) }
+// Ready says that the frame can be sent, and which certificates the image has:
+// those need not be in it.
+func (b *Box) Ready(trusted []cabundle.ID) error {
+	note := readyNote{Version: Version}
+	for _, id := range trusted[:min(len(trusted), maxTrusted)] {
+		note.Trusted = append(note.Trusted, id[:]...)
+	}
+	return b.say(kindReady, "", note)
+}
 
 // Progress tells a person what is being waited for.
 func (b *Box) Progress(line string) error {

@@ -34,8 +34,8 @@ type facts struct {
 	gitDir string
 	// dockerfile extends the payload's image; nil if none does.
 	dockerfile *host.Dockerfile
-	// ca are the certificates that the host trusts, as PEM.
-	ca       []byte
+	// ca are the certificates that the host trusts.
+	ca       cabundle.Bundle
 	terminal plan.Terminal
 	// terminfo describes the caller's terminal, if boxes may not know it.
 	terminfo *terminfoEntry

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
+	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
@@ -63,7 +64,7 @@ func (s *session) output() io.Writer {
 }
 
 // sendRun answers cage-init's ready.
-func (s *session) sendRun() error {
+func (s *session) sendRun(trusted []cabundle.ID) error {
 	s.watchFirst()
 	p := s.decision.Plan
 	run := &handshake.Run{
@@ -72,7 +73,7 @@ func (s *session) sendRun() error {
 		Argv:     p.Command.Argv,
 		Env:      s.decision.Env,
 		Dir:      p.Project.WorkDir,
-		CABundle: string(s.facts.ca),
+		CABundle: string(s.facts.ca.Without(trusted).PEM()),
 		Size:     s.console.size(),
 		Trace:    s.say.debugging,
 	}
