@@ -91,20 +91,29 @@ in_box_binaries_are_static() {
         ldd "$f" 2>&1 | grep -q "not a dynamic executable" || { echo "$f is not static"; exit 1; }; done'
 }
 
-one_harness_binary() { is /usr/local/bin/claude "$(harness_in claude-box)"; }
-
-pinned_version() {
-    local pinned
-    pinned=$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$root/images/claude/pin.json")
-    is "$pinned (Claude Code)" "$(inside claude-box 'claude --version')"
+# only IMAGE FILE...: those are all that the image has of the harness.
+only() {
+    local image=$1
+    shift
+    is "$(printf '%s\n' "$@" | sort)" "$(harness_in "$image" | sort)"
 }
 
+# pinned_version IMAGE FORMAT: the harness calls itself what the pin says.
+pinned_version() {
+    local pinned name=${1%-box}
+    pinned=$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$root/images/$name/pin.json")
+    # shellcheck disable=SC2059 # the format is the caller's
+    is "$(printf "$2" "$pinned")" "$(inside "$1" "$name --version")"
+}
+
+# layer_is_the_binary IMAGE BINARY...
 layer_is_the_binary() {
-    local binary layer
-    binary=$(inside claude-box 'stat -c %s /usr/local/bin/claude')
-    layer=$(layer_size claude-box cage-base)
-    echo "the binary has $binary bytes, the image adds $layer"
-    [ "$layer" -ge "$binary" ] && [ $((layer * 10)) -le $((binary * 11)) ]
+    local image=$1 binaries layer
+    shift
+    binaries=$(inside "$image" "stat -c %s $*" | awk '{ sum += $1 } END { print sum }')
+    layer=$(layer_size "$image" cage-base)
+    echo "the binaries have $binaries bytes, the image adds $layer"
+    [ "$layer" -ge "$binaries" ] && [ $((layer * 10)) -le $((binaries * 11)) ]
 }
 
 no_auto_update() { is 1 "$(inside claude-box 'echo "$DISABLE_AUTOUPDATER"')"; }
@@ -118,7 +127,7 @@ left_alone() {
 
 labelled() {
     local image label
-    for image in cage-base claude-box; do
+    for image in cage-base claude-box codex-box; do
         is build "$(docker image inspect --format '{{index .Config.Labels "dev.agent-cage.kind"}}' $image)" || return
         for label in inputs arch; do
             [ -n "$(docker image inspect --format "{{index .Config.Labels \"dev.agent-cage.$label\"}}" $image)" ] || {
@@ -130,21 +139,28 @@ labelled() {
 }
 
 project=$(new_project)
-t "the launcher makes the images" in_box "$project" true
+made() { in_box "$project" true && box=$root/bin/codex-box in_box "$project" true; }
+t "the launchers make the images" made
 t "up to date, they are left as they are" left_alone
 t "the base has no harness" base_has_no_harness
 t "each tool in the base answers" answers
 t "no setuid or setgid file in the base" no_privileged_modes cage-base
-t "no setuid or setgid file with the harness" no_privileged_modes claude-box
+t "no setuid or setgid file with Claude Code" no_privileged_modes claude-box
+t "nor with Codex" no_privileged_modes codex-box
 t "that check sees one" not inside cage-base 'chmod u+s /usr/bin/su && ! find / -xdev -type f -perm /6000 | grep -q .'
 t "newuidmap and newgidmap have one file capability each" file_capabilities
 t "the modes are recorded for upgrades" modes_are_recorded
 t "the base starts cage-init" entry_point cage-base
 t "claude-box starts cage-init" entry_point claude-box
+t "codex-box starts cage-init" entry_point codex-box
 t "the in-box binaries are static" in_box_binaries_are_static
-t "claude-box has exactly one file of the harness" one_harness_binary
-t "it is the pinned version" pinned_version
-t "the layer is at most 1.1 times the binary" layer_is_the_binary
+t "claude-box has exactly one file of the harness" only claude-box /usr/local/bin/claude
+t "it is the pinned version" pinned_version claude-box "%s (Claude Code)"
+t "the layer is at most 1.1 times the binary" layer_is_the_binary claude-box /usr/local/bin/claude
+codex=(/usr/local/bin/codex /usr/local/bin/codex-code-mode-host)
+t "codex-box has Codex, the host of the programs it writes, and the directory of its defaults" only codex-box "${codex[@]}" /etc/codex
+t "it is the pinned version" pinned_version codex-box "codex-cli %s"
+t "the layer is at most 1.1 times the binaries" layer_is_the_binary codex-box "${codex[@]}"
 t "auto-update is off" no_auto_update
 t "the images are labelled" labelled
 finish
