@@ -140,17 +140,18 @@ func validMembers(members []string) bool {
 
 // Newest is a command that prints a package's newest version.
 func Newest(p images.Pin) []string {
-	return []string{"npm", "view", "--no-update-notifier", p.Package, "version"}
+	return []string{"npm", "view", "--no-update-notifier", "--fetch-retries=1", p.Package, "version"}
 }
 
 // query prints the newest version of $1, and then the integrity of each other
-// package, in whose name %s stands for that version.
+// package, in whose name %s stands for that version. By default npm tries for more
+// than a minute to reach a registry that it cannot reach.
 const query = `set -eu
-newest=$(npm view --no-update-notifier "$1" version)
+newest=$(npm view --no-update-notifier --fetch-retries=1 "$1" version)
 echo "$newest"
 shift
 for package in "$@"; do
-    npm view --no-update-notifier "$(printf "$package" "$newest")" dist.integrity
+    npm view --no-update-notifier --fetch-retries=1 "$(printf "$package" "$newest")" dist.integrity
 done`
 
 // Query is a command that prints all that a pin of the newest version needs.
