@@ -50,6 +50,19 @@ of_memory() {
 }
 t "want of memory" of_memory
 
+# Whether somebody listens at the gateway does not matter.
+of_the_network() {
+    launch "$box" --engine none --exec bash -c 'gateway=$(ip route | sed -n "s/^default via \([^ ]*\).*/\1/p")
+        for n in 1 2 3; do echo >"/dev/tcp/$gateway/9"; done; sleep 4' 2>/dev/null
+    newest && is 1 "$(awk -F'[:,]' '/"sentBytes"/ { print ($2 > 100) }' "$scratch/receipt")" && says '"receivedBytes"' && says '"at": "20'
+}
+no_network_of_its_own() {
+    launch "$box" --engine none --network none --exec sleep 4
+    ended 0 && newest && not grep -q sentBytes "$scratch/receipt"
+}
+t "what was moved over the network" of_the_network
+t "nothing of a box without interfaces" no_network_of_its_own
+
 of_a_fault() {
     launch "$box" --engine none --exec no-such-harness
     faulted 127 harness-not-executable && newest && says '"kind": "harness-not-executable"' && says '"status": 127'

@@ -39,6 +39,7 @@ func (k *keeper) keep() {
 	lifeline := k.holdLifeline(ctx)
 	defer lifeline()
 	go k.lookForNews(ctx)
+	go k.countTraffic(ctx)
 	window := make(chan os.Signal, 4)
 	if k.console != nil {
 		signal.Notify(window, syscall.SIGWINCH, syscall.SIGTSTP)

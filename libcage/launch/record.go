@@ -65,6 +65,21 @@ func (r *record) signalled(sig os.Signal) {
 	}
 }
 
+// snapshot is the receipt as it is; what runs beside the launcher may still add
+// to the record.
+func (r *record) snapshot() receipt.Receipt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.receipt
+}
+
+// moved notes what the box has moved over the network so far.
+func (r *record) moved(n receipt.Network) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.receipt.Network = &n
+}
+
 // leaveReceipt writes the receipt of a run that has ended. A run is not worse
 // for the want of one.
 func (l *launcher) leaveReceipt(status int, fault *exitstatus.Fault) {
@@ -76,7 +91,7 @@ func (l *launcher) leaveReceipt(status int, fault *exitstatus.Fault) {
 	if fault != nil && errors.As(fault, &cause) {
 		l.record.signalled(cause.signal)
 	}
-	r := &l.record.receipt
+	r := l.record.snapshot()
 	r.Ended = time.Now()
 	r.Versions.Launcher, r.Versions.Harness = version.String(), l.harness()
 	r.Exit.Status = status
@@ -84,7 +99,7 @@ func (l *launcher) leaveReceipt(status int, fault *exitstatus.Fault) {
 		r.Exit.Fault = &receipt.Fault{Kind: string(fault.Kind), Detail: fault.Error()}
 	}
 	r.Hide(l.record.env)
-	if _, err := (receipt.Store{Dir: receipt.Dir(l.stateHome())}).Write(*r); err != nil {
+	if _, err := (receipt.Store{Dir: receipt.Dir(l.stateHome())}).Write(r); err != nil {
 		l.say.warn(fmt.Sprintf("no receipt of this run: %v", err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/cabundle"
@@ -42,7 +43,7 @@ func (s *session) run() (exitstatus.End, error) {
 		err := s.streams.Copy(dialogue, outlet{s.sys.Stderr})
 		copied <- errors.Join(err, dialogue.Close())
 	}()
-	k := keeper{session: s, copied: copied}
+	k := &keeper{session: s, copied: copied}
 	k.keep()
 	s.console.close()
 	outcome := dialogue.Outcome()
@@ -50,7 +51,7 @@ func (s *session) run() (exitstatus.End, error) {
 	k.end.Said = outcome.Fault
 	k.end.Output = writeError(k.outputErr)
 	if k.end.Exited && k.end.Status == exitstatus.OutOfMemory.Status() {
-		k.end.OOMKilled = s.outOfMemory()
+		k.end.OOMKilled = k.outOfMemory()
 	}
 	return k.end, k.outputErr
 }
@@ -114,10 +115,25 @@ func (s *session) feed() {
 	}
 }
 
-// outOfMemory asks whether the kernel killed in the box for want of memory.
-func (s *session) outOfMemory() bool {
+// The engine hears of a want of memory by another way than of the end, and
+// perhaps later: Docker does on a busy machine.
+const (
+	memoryTold  = 2 * time.Second
+	memoryPause = 100 * time.Millisecond
+)
+
+// outOfMemory asks whether the kernel killed in the box for want of memory. A
+// box with a limit is asked for until the engine must have heard of it.
+func (k *keeper) outOfMemory() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
-	state, err := s.engine.Inspect(ctx, s.id)
-	return err == nil && state.OOMKilled
+	for latest := time.Now().Add(memoryTold); ; time.Sleep(memoryPause) {
+		state, err := k.engine.Inspect(ctx, k.id)
+		if err != nil || state.OOMKilled {
+			return err == nil
+		}
+		if k.decision.Plan.Limits.MemoryBytes == 0 || k.end.Stopped || time.Now().After(latest) {
+			return false
+		}
+	}
 }

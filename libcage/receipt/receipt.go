@@ -34,7 +34,8 @@ type Receipt struct {
 	Phases []Phase `json:"phases,omitempty"`
 	// Exit is how the launcher ended.
 	Exit Exit `json:"exit"`
-	// Network is nil if the engine did not tell.
+	// Network is nil if the engine was not asked in time, or did not tell: it
+	// does not for the host's network, nor once the box has ended.
 	Network *Network `json:"network,omitempty"`
 }
 
@@ -96,8 +97,10 @@ type Fault struct {
 	Detail string `json:"detail"`
 }
 
-// Network is what the box has moved, in bytes.
+// Network is what the box has moved, in bytes, all its interfaces together.
 type Network struct {
-	ReceivedBytes int64 `json:"receivedBytes"`
-	SentBytes     int64 `json:"sentBytes"`
+	// At is when the engine counted: seconds before the box's end.
+	At            time.Time `json:"at"`
+	ReceivedBytes uint64    `json:"receivedBytes"`
+	SentBytes     uint64    `json:"sentBytes"`
 }

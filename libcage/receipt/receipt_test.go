@@ -32,7 +32,7 @@ func sample(name string) Receipt {
 		Engine:  Engine{Endpoint: "unix:///var/run/docker.sock", Source: "the default socket", ID: "X"},
 		Phases:  []Phase{{Name: "build", Seconds: 0.5}},
 		Exit:    Exit{Status: 137, Fault: &Fault{Kind: "out-of-memory", Detail: "d"}, OOMKilled: true},
-		Network: &Network{ReceivedBytes: 1, SentBytes: 2},
+		Network: &Network{At: time.Unix(3, 0).UTC(), ReceivedBytes: 1, SentBytes: 2},
 	}
 }
 
