@@ -101,7 +101,7 @@ start_as_both() {
 # others have in /tmp nor what an attack kills is anybody else's.
 run_as() {
     mkdir -p "$2/projects"
-    local env=(env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin HOME="$2" USER="$1" LANG=C.UTF-8 TERM=xterm
+    local env=(env --default-signal -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin HOME="$2" USER="$1" LANG=C.UTF-8 TERM=xterm
         SBOX_BASE="$base" SBOX_IDENTITY="$1" SBOX_HERE="$base/sbox")
     if [ "$1" = "$(id -un)" ]; then
         (cd "$2" && "${apart[@]}" "${env[@]}" bash "$base/script")
