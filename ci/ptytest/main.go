@@ -9,7 +9,9 @@
 //	wait REGEXP      until the output since the last wait has it
 //	never REGEXP     fails if all of the output so far has it
 //	send STRING      types it at once; a STRING is quoted as in Go
+//	paste FILE       types a file's bytes at once
 //	keys STRING      types it key by key, each when the terminal is quiet
+//	key STRING       types it as one key
 //	size ROWS COLS   resizes the terminal
 //	signal NAME      to the program
 //	signal-fg NAME   to the terminal's foreground process group
@@ -17,6 +19,7 @@
 //	modes raw        until no key is a signal, none echoed, none edited
 //	run COMMAND      a shell command on the side, with $PID of the program
 //	pause TIME       waits
+//	deaf on|off      reads no more of what the program writes, or does again
 //	hangup           closes the terminal
 //	end STATUS       until the program has ended, with that status
 //

@@ -40,12 +40,20 @@ func (s *session) step(name, rest string) error {
 			return s.never(pattern)
 		}
 		return s.wait(pattern)
-	case "send", "keys":
+	case "send", "keys", "key":
 		text, err := strconv.Unquote(rest)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rest, err)
 		}
-		return s.write(text, name == "keys")
+		return s.write(text, name)
+	case "paste":
+		text, err := os.ReadFile(rest)
+		if err != nil {
+			return err
+		}
+		return s.write(string(text), "send")
+	case "deaf":
+		return s.listenAgain(rest == "off")
 	case "size":
 		var rows, cols uint16
 		if _, err := fmt.Sscan(rest, &rows, &cols); err != nil {
@@ -90,13 +98,25 @@ func (s *session) within(what string, ok func() bool) error {
 }
 
 func (s *session) wait(pattern *regexp.Regexp) error {
-	return s.within("it did not come", func() bool {
+	over := false
+	err := s.within("it did not come", func() bool {
+		select {
+		case <-s.ended:
+			s.settle()
+			over = true
+		default:
+		}
 		at := pattern.FindIndex(s.output()[s.seen:])
 		if at != nil {
 			s.seen += at[1]
+			over = false
 		}
-		return at != nil
+		return at != nil || over
 	})
+	if over {
+		return errors.New("the program has ended without it")
+	}
+	return err
 }
 
 func (s *session) never(pattern *regexp.Regexp) error {
@@ -106,17 +126,20 @@ func (s *session) never(pattern *regexp.Regexp) error {
 	return nil
 }
 
-func (s *session) write(text string, keyByKey bool) error {
-	if !keyByKey {
-		_, err := s.master.WriteString(text)
-		return err
-	}
-	for i := range len(text) {
-		if err := s.press(text[i]); err != nil {
-			return err
+func (s *session) write(text, how string) error {
+	switch how {
+	case "key":
+		return s.press(text)
+	case "keys":
+		for i := range len(text) {
+			if err := s.press(text[i : i+1]); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	_, err := s.master.WriteString(text)
+	return err
 }
 
 func (s *session) signal(sig syscall.Signal, foreground bool) error {

@@ -22,7 +22,8 @@ func TestPlay(t *testing.T) {
 # a shell that tells its size, takes a line and a signal
 wait 12 34
 modes found
-keys "ab"
+keys "a"
+key "b"
 send "c\r"
 wait got abc
 run kill -0 $PID
@@ -34,10 +35,25 @@ end 143
 	}
 }
 
+func TestPlayDeaf(t *testing.T) {
+	script := `
+wait y
+deaf on
+pause 100ms
+deaf off
+signal TERM
+end 143
+`
+	if err := play(t, script, "yes"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPlayFails(t *testing.T) {
 	tests := []struct{ script, want string }{
 		{"end 3", "ended with 0"},
 		{"wait x\nnever [x]", "has come"},
+		{"wait y", "ended without"},
 		{"jump", "no such step"},
 		{"send unquoted", "invalid syntax"},
 		{"signal NONE", "no signal"},

@@ -28,6 +28,11 @@ type session struct {
 	// seen is how much of the output earlier waits have used up.
 	seen int
 
+	// listening is held by whoever reads the output, and by nobody else unless
+	// nobody shall.
+	listening sync.Mutex
+	deaf      bool
+
 	mu   sync.Mutex
 	text []byte
 	last time.Time
@@ -78,7 +83,9 @@ func (s *session) close() {
 func (s *session) listen() {
 	buf := make([]byte, 32<<10)
 	for {
+		s.listening.Lock()
 		n, err := s.master.Read(buf)
+		s.listening.Unlock()
 		s.mu.Lock()
 		s.text = append(s.text, buf[:n]...)
 		s.last = time.Now()
@@ -114,15 +121,29 @@ func (s *session) settle() {
 	}
 }
 
+// listenAgain lets the output be read, or not. The program has to be writing
+// for the latter, since a read that waits is not broken off.
+func (s *session) listenAgain(yes bool) error {
+	if s.deaf != yes {
+		return fmt.Errorf("it is so already")
+	}
+	if s.deaf = !yes; yes {
+		s.listening.Unlock()
+	} else {
+		s.listening.Lock()
+	}
+	return nil
+}
+
 // press types one key and notes the answer.
-func (s *session) press(key byte) error {
+func (s *session) press(key string) error {
 	s.settle()
 	before := len(s.output())
-	if _, err := s.master.Write([]byte{key}); err != nil {
+	if _, err := s.master.WriteString(key); err != nil {
 		return err
 	}
 	s.settle()
-	fmt.Fprintf(&s.keys, "%q %q\n", []byte{key}, s.output()[before:])
+	fmt.Fprintf(&s.keys, "%q %q\n", key, s.output()[before:])
 	return nil
 }
 

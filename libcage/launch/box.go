@@ -33,10 +33,12 @@ type box struct {
 // live creates the box, lets the harness run in it and removes it. Signals are
 // the harness's from the start on.
 func (b *box) live(ctx context.Context, releaseSignals func()) (status int, err error) {
-	if b.console, err = b.openConsole(); err != nil {
+	b.console, err = b.openConsole()
+	defer b.console.close()
+	if err != nil {
 		return 0, err
 	}
-	defer b.console.close()
+	defer b.reap(ctx)()
 	b.enter("create")
 	if err := b.create(ctx); err != nil {
 		return 0, err

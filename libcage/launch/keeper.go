@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 const grace = 10 * time.Second
 
 // keeper watches over a running box: its end, the caller's signals, the
-// terminal's size, the lifeline.
+// lifeline.
 type keeper struct {
 	*session
 	copied <-chan error
@@ -38,13 +37,8 @@ func (k *keeper) keep() {
 	defer cancel()
 	lifeline := k.holdLifeline(ctx)
 	defer lifeline()
-	go k.lookForNews(ctx)
-	go k.countTraffic(ctx)
-	window := make(chan os.Signal, 4)
-	if k.console != nil {
-		signal.Notify(window, syscall.SIGWINCH, syscall.SIGTSTP)
-		defer signal.Stop(window)
-	}
+	go k.console.guard(func() { k.lookForNews(ctx) })
+	go k.console.guard(func() { k.countTraffic(ctx) })
 	var timeout <-chan time.Time
 	if limit := k.decision.Plan.Limits.Timeout; limit > 0 {
 		timeout = time.After(limit)
@@ -58,8 +52,6 @@ func (k *keeper) keep() {
 		case err := <-copied:
 			copied = nil
 			k.outputOver(err)
-		case sig := <-window:
-			k.windowChanged(ctx, sig)
 		case sig := <-k.signals.c:
 			k.signalled(sig)
 		case <-timeout:
@@ -142,29 +134,4 @@ func (k *keeper) kill() {
 
 // tell sends the box a signal. Its effect is seen in the box's end; an engine
 // that does not answer must not keep the next signal from being heard.
-func (k *keeper) tell(name string) {
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), removal)
-		defer cancel()
-		if err := k.engine.Signal(ctx, k.id, name); err != nil {
-			k.say.debug("%s: %v", name, err)
-		}
-	}()
-}
-
-// windowChanged gives the box the terminal's size, which may have changed
-// during a suspension too.
-func (k *keeper) windowChanged(ctx context.Context, sig os.Signal) {
-	if sig == syscall.SIGTSTP {
-		if err := k.console.suspend(); err != nil {
-			k.say.debug("suspend: %v", err)
-		}
-	}
-	size := k.console.size()
-	if size == nil {
-		return
-	}
-	if err := k.engine.Resize(ctx, k.id, uint(size.Rows), uint(size.Cols)); err != nil {
-		k.say.debug("resize: %v", err)
-	}
-}
+func (k *keeper) tell(name string) { go k.console.guard(func() { k.signal(name) }) }

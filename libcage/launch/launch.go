@@ -20,12 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 	"syscall"
-	"time"
-	"unicode"
 
 	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/internal/version"
@@ -69,7 +65,8 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 		fmt.Fprintln(sys.Stderr, err)
 		return exitstatus.EngineStartFailed.Status()
 	}
-	l := &launcher{payload: p, sys: sys, say: voice{w: sys.Stderr, label: p.Label}, record: new(record)}
+	stderr := &lines{w: sys.Stderr}
+	l := &launcher{payload: p, sys: sys, say: voice{w: stderr, label: p.Label}, stderr: stderr, record: new(record)}
 	status, err := l.main()
 	if err == nil {
 		l.leaveReceipt(status, nil)
@@ -118,6 +115,8 @@ type launcher struct {
 	payload *payload.Payload
 	sys     System
 	say     voice
+	// stderr is what say writes to.
+	stderr  *lines
 	options *face.Options
 	// pin is the harness's version; nil if its image pins none.
 	pin *images.Pin
@@ -195,49 +194,8 @@ func (l *launcher) run() (int, error) {
 	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}
-	defer l.reap(ctx, client)()
 	b := &box{launcher: l, engine: client, decision: decision, facts: facts, signals: signals}
 	return b.live(ctx, release)
 }
 
 func (l *launcher) getenv(name string) string { return lookup(l.sys.Environ, name) }
-
-// voice is how a launcher speaks on stderr.
-type voice struct {
-	w         io.Writer
-	label     string
-	debugging bool
-}
-
-func (v voice) fault(f *exitstatus.Fault) { fmt.Fprintln(v.w, f.Line(v.label)) }
-
-func (v voice) warn(text string) { v.line("WARNING: " + text) }
-
-// progress says what is waited for.
-func (v voice) progress(text string) { v.line(text) }
-
-// line prints one line. A path or a message of the engine's in it must not
-// look like another one, nor steer the terminal.
-func (v voice) line(text string) {
-	fmt.Fprintf(v.w, "[%s] %s\n", v.label, strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text))
-}
-
-func (v voice) debug(format string, args ...any) {
-	if v.debugging {
-		v.line("debug: " + fmt.Sprintf(format, args...))
-	}
-}
-
-// call reports an engine call and its time.
-func (v voice) call(name string, d time.Duration, err error) {
-	if err != nil {
-		v.debug("engine: %s: %v: %v", name, d.Round(time.Microsecond), err)
-		return
-	}
-	v.debug("engine: %s: %v", name, d.Round(time.Microsecond))
-}

@@ -46,7 +46,7 @@ func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var line *engine.Exec
 	done := make(chan struct{})
-	go func() {
+	go k.console.guard(func() {
 		defer close(done)
 		defer close(k.watch.over)
 		var err error
@@ -54,7 +54,7 @@ func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
 		if err != nil && ctx.Err() == nil {
 			k.end.Unwatched = err
 		}
-	}()
+	})
 	return func() {
 		cancel()
 		<-done

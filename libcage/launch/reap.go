@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/agent-cage/agent-cage/libcage/atomicfile"
-	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
 	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/receipt"
@@ -38,23 +37,23 @@ func (l *launcher) own(f *facts, p *plan.Plan) {
 // reap removes beside the launch what dead launchers have left. The returned
 // function ends that, for which it waits no longer than one removal takes: what
 // was not come to is the next launch's.
-func (l *launcher) reap(ctx context.Context, client *engine.Client) (end func()) {
-	if l.host == nil {
+func (b *box) reap(ctx context.Context) (end func()) {
+	if b.host == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	go func() {
+	go b.console.guard(func() {
 		defer close(done)
-		removed, err := lifecycle.Reap(ctx, client, l.host)
-		for _, b := range removed {
-			l.say.debug("removed the box %s, whose launcher is dead", b.Name)
+		removed, err := lifecycle.Reap(ctx, b.engine, b.host)
+		for _, dead := range removed {
+			b.say.debug("removed the box %s, whose launcher is dead", dead.Name)
 		}
 		if err != nil {
-			l.say.debug("boxes of dead launchers: %v", err)
+			b.say.debug("boxes of dead launchers: %v", err)
 		}
-		l.sweep()
-	}()
+		b.sweep()
+	})
 	return func() {
 		cancel()
 		<-done

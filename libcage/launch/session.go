@@ -27,6 +27,7 @@ type session struct {
 	// started is closed when the harness has the streams.
 	started chan struct{}
 	watch   watch
+	window  window
 }
 
 // run carries the streams until the box has ended, and returns how. The error
@@ -39,10 +40,11 @@ func (s *session) run() (exitstatus.End, error) {
 		Go:       s.harnessStarts,
 	})
 	copied := make(chan error, 1)
-	go func() {
+	go s.console.guard(func() {
 		err := s.streams.Copy(dialogue, outlet{s.sys.Stderr})
 		copied <- errors.Join(err, dialogue.Close())
-	}()
+	})
+	s.console.attend(s.windowChanged)
 	k := &keeper{session: s, copied: copied}
 	k.keep()
 	s.console.close()
@@ -59,7 +61,7 @@ func (s *session) run() (exitstatus.End, error) {
 // output is where the harness's bytes go.
 func (s *session) output() io.Writer {
 	if s.console != nil {
-		return s.console.modes
+		return s.console
 	}
 	return outlet{s.sys.Stdout}
 }
@@ -75,7 +77,7 @@ func (s *session) sendRun(trusted []cabundle.ID) error {
 		Env:      s.decision.Env,
 		Dir:      p.Project.WorkDir,
 		CABundle: string(s.facts.ca.Without(trusted).PEM()),
-		Size:     s.console.size(),
+		Size:     s.window.tell(s.console.size()),
 		Trace:    s.say.debugging,
 	}
 	if t := s.facts.terminfo; t != nil {
@@ -99,8 +101,9 @@ func (s *session) harnessStarts() error {
 		return err
 	}
 	s.enter("run")
+	s.windowStarts()
 	close(s.started)
-	go s.feed()
+	go s.console.guard(s.feed)
 	return nil
 }
 
@@ -112,6 +115,15 @@ func (s *session) feed() {
 	}
 	if !s.decision.Plan.Terminal.TTY {
 		_ = s.streams.CloseStdin()
+	}
+}
+
+// signal sends the box a signal.
+func (s *session) signal(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), removal)
+	defer cancel()
+	if err := s.engine.Signal(ctx, s.id, name); err != nil {
+		s.say.debug("%s: %v", name, err)
 	}
 }
 

@@ -18,3 +18,16 @@ func TestVoiceSaysLines(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+func TestLinesInRawMode(t *testing.T) {
+	var out bytes.Buffer
+	l := &lines{w: &out}
+	v := voice{w: l, label: "box"}
+	for _, raw := range []bool{false, true, false} {
+		l.raw.Store(raw)
+		v.progress("x")
+	}
+	if want := "[box] x\n[box] x\r\n[box] x\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

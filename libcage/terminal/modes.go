@@ -10,16 +10,18 @@ import (
 
 // Modes passes a program's output on to a terminal and remembers which of the
 // terminal's modes the program has switched on, so that they can be switched
-// off again if it dies before it does so itself.
+// off again if it dies before it does so itself, or while somebody else has the
+// terminal.
 type Modes struct {
 	w io.Writer
 	// on are the private modes that were set and not reset, and those of
 	// defaultsOn that were reset.
 	on map[int]bool
-	// keyboards counts the keyboard protocols that were pushed and not popped.
-	keyboards int
-	// otherKeys says that keys are reported in xterm's extended form.
-	otherKeys bool
+	// keyboards are the flags of the keyboard protocols that were pushed and not
+	// popped. The alternate screen has a stack of its own.
+	keyboards map[bool][]string
+	// otherKeys is the level of xterm's extended form of keys; 0 is off.
+	otherKeys int
 	// sequence holds a control sequence whose end has not come yet.
 	sequence []byte
 }
@@ -31,18 +33,23 @@ const longest = 64
 // in the order in which they are switched back.
 var tracked = []int{
 	1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, // mouse and focus reports
-	2004,  // bracketed paste
-	2026,  // output held back
-	2031,  // colour scheme reports
-	1, 66, // cursor keys and keypad as for applications
+	2004,      // bracketed paste
+	2026,      // output held back
+	2031,      // colour scheme reports
+	1, keypad, // cursor keys and keypad as for applications
 	47, 1047, 1049, // alternate screen
 	7, 25, // wrapping and the cursor, on by default
 }
 
 var defaultsOn = []int{7, 25}
 
+// keypad is the mode that programs switch with ESC = and ESC >, too.
+const keypad = 66
+
 // NewModes returns Modes that write to w.
-func NewModes(w io.Writer) *Modes { return &Modes{w: w, on: map[int]bool{}} }
+func NewModes(w io.Writer) *Modes {
+	return &Modes{w: w, on: map[int]bool{}, keyboards: map[bool][]string{}}
+}
 
 // Write passes p on as it is.
 func (m *Modes) Write(p []byte) (int, error) {
@@ -51,7 +58,7 @@ func (m *Modes) Write(p []byte) (int, error) {
 }
 
 // scan looks for control sequences, which begin with ESC [ and end with a byte
-// from @ on.
+// from @ on, and for the two of the keypad.
 func (m *Modes) scan(p []byte) {
 	for len(p) > 0 {
 		if len(m.sequence) == 0 {
@@ -67,6 +74,9 @@ func (m *Modes) scan(p []byte) {
 		switch {
 		case c == '\x1b':
 			m.sequence = append(m.sequence[:0], c)
+		case len(m.sequence) == 1 && (c == '=' || c == '>'):
+			m.private(keypad, c == '=')
+			m.sequence = m.sequence[:0]
 		case len(m.sequence) == 1 && c != '[', len(m.sequence) == longest, len(m.sequence) > 1 && c < ' ':
 			m.sequence = m.sequence[:0]
 		case len(m.sequence) > 1 && c >= '@':
@@ -90,14 +100,19 @@ func (m *Modes) note(params []byte, final byte) {
 			m.private(number(field, 0), final == 'h')
 		}
 	case kind == '>' && final == 'u':
-		m.keyboards++
+		screen := m.alternate()
+		m.keyboards[screen] = append(m.keyboards[screen], strconv.Itoa(number(rest, 0)))
 	case kind == '<' && final == 'u':
-		m.keyboards = max(0, m.keyboards-number(rest, 1))
+		stack := m.keyboards[m.alternate()]
+		m.keyboards[m.alternate()] = stack[:max(0, len(stack)-number(rest, 1))]
 	case kind == '>' && final == 'm' && (bytes.Equal(rest, []byte("4")) || bytes.HasPrefix(rest, []byte("4;"))):
 		_, level, _ := bytes.Cut(rest, []byte(";"))
-		m.otherKeys = number(level, 0) > 0
+		m.otherKeys = number(level, 0)
 	}
 }
+
+// alternate reports whether the alternate screen is shown.
+func (m *Modes) alternate() bool { return m.on[47] || m.on[1047] || m.on[1049] }
 
 func (m *Modes) private(mode int, set bool) {
 	if !slices.Contains(tracked, mode) {
@@ -110,32 +125,81 @@ func (m *Modes) private(mode int, set bool) {
 	m.on[mode] = true
 }
 
-// Reset switches off what the program has left on. If it left nothing, nothing
-// is written.
+// Reset switches off what the program has left on, and forgets it. If it left
+// nothing, nothing is written.
 func (m *Modes) Reset() error {
+	err := m.Off()
+	clear(m.on)
+	clear(m.keyboards)
+	m.otherKeys = 0
+	return err
+}
+
+// Off switches off what the program has switched on until On.
+func (m *Modes) Off() error {
 	var b bytes.Buffer
+	alternate := m.alternate()
+	if alternate {
+		pop(&b, m.keyboards[true])
+	}
 	for _, mode := range tracked {
-		if !m.on[mode] {
-			continue
+		if m.on[mode] {
+			switched(&b, mode, false)
 		}
-		final := 'l'
-		if slices.Contains(defaultsOn, mode) {
-			final = 'h'
-		}
-		fmt.Fprintf(&b, "\x1b[?%d%c", mode, final)
 	}
-	if m.keyboards > 0 {
-		fmt.Fprintf(&b, "\x1b[<%du", m.keyboards)
-	}
-	if m.otherKeys {
+	pop(&b, m.keyboards[false])
+	if m.otherKeys > 0 {
 		b.WriteString("\x1b[>4m")
 	}
-	clear(m.on)
-	m.keyboards, m.otherKeys = 0, false
-	if b.Len() == 0 {
+	return m.control(b.Bytes())
+}
+
+// On switches on again what Off has switched off.
+func (m *Modes) On() error {
+	var b bytes.Buffer
+	if m.otherKeys > 0 {
+		fmt.Fprintf(&b, "\x1b[>4;%dm", m.otherKeys)
+	}
+	push(&b, m.keyboards[false])
+	for _, mode := range slices.Backward(tracked) {
+		if m.on[mode] {
+			switched(&b, mode, true)
+		}
+	}
+	if m.alternate() {
+		push(&b, m.keyboards[true])
+	}
+	return m.control(b.Bytes())
+}
+
+// switched writes what puts a mode into the program's state, or back.
+func switched(b *bytes.Buffer, mode int, programs bool) {
+	final := 'l'
+	if programs != slices.Contains(defaultsOn, mode) {
+		final = 'h'
+	}
+	fmt.Fprintf(b, "\x1b[?%d%c", mode, final)
+}
+
+func pop(b *bytes.Buffer, keyboards []string) {
+	if len(keyboards) > 0 {
+		fmt.Fprintf(b, "\x1b[<%du", len(keyboards))
+	}
+}
+
+func push(b *bytes.Buffer, keyboards []string) {
+	for _, flags := range keyboards {
+		fmt.Fprintf(b, "\x1b[>%su", flags)
+	}
+}
+
+// control writes control sequences. One that the program is in the middle of is
+// not to swallow them: the terminal drops it at the next ESC.
+func (m *Modes) control(sequences []byte) error {
+	if len(sequences) == 0 {
 		return nil
 	}
-	_, err := m.w.Write(b.Bytes())
+	_, err := m.w.Write(sequences)
 	return err
 }
 

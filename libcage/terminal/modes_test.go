@@ -19,6 +19,9 @@ func TestModesReset(t *testing.T) {
 		{"modes of no consequence", "\x1b[?12h\x1b[4h\x1b[?h", ""},
 		{"keyboard protocol", "\x1b[>1u\x1b[>5u\x1b[<u", "\x1b[<1u"},
 		{"keyboard popped too often", "\x1b[>1u\x1b[<9u", ""},
+		{"keyboard protocol of the alternate screen", "\x1b[>1u\x1b[?1049h\x1b[>7u", "\x1b[<1u\x1b[?1049l\x1b[<1u"},
+		{"keypad", "\x1b[?1h\x1b=", "\x1b[?1l\x1b[?66l"},
+		{"keypad back", "\x1b=\x1b>", ""},
 		{"other keys", "\x1b[>4;2m", "\x1b[>4m"},
 		{"other keys off again", "\x1b[>4;2m\x1b[>4;0m", ""},
 		{"broken off by another", "\x1b[?20\x1b[?2004h", "\x1b[?2004l"},
@@ -46,6 +49,33 @@ func TestModesReset(t *testing.T) {
 			}
 			if out.String() != tt.want {
 				t.Errorf("%s, %d at a time: got %q, want %q", tt.name, size, out.String(), tt.want)
+			}
+		}
+	}
+}
+
+func TestModesOffAndOn(t *testing.T) {
+	tests := []struct{ output, off, on string }{
+		{"text", "", ""},
+		{"\x1b[?1049h\x1b[?25l\x1b[?2004h", "\x1b[?2004l\x1b[?1049l\x1b[?25h", "\x1b[?25l\x1b[?1049h\x1b[?2004h"},
+		{"\x1b[>5u\x1b[?1049h\x1b[>7u\x1b[>u", "\x1b[<2u\x1b[?1049l\x1b[<1u", "\x1b[>5u\x1b[?1049h\x1b[>7u\x1b[>0u"},
+		{"\x1b[>4;2m", "\x1b[>4m", "\x1b[>4;2m"},
+	}
+	for _, tt := range tests {
+		var out bytes.Buffer
+		m := NewModes(&out)
+		if _, err := io.WriteString(m, tt.output); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for _, step := range []struct {
+				do   func() error
+				want string
+			}{{m.Off, tt.off}, {m.On, tt.on}} {
+				out.Reset()
+				if err := step.do(); err != nil || out.String() != step.want {
+					t.Errorf("%q: got %q, %v, want %q", tt.output, out.String(), err, step.want)
+				}
 			}
 		}
 	}

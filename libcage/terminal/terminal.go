@@ -75,11 +75,21 @@ func (t *Terminal) apply(m mode) error {
 }
 
 // Suspend gives the terminal back while f runs, and then takes it again as it
-// was before.
+// was before. In the background the taking stops this process, as any program
+// that a shell has not got in front is stopped.
 func (t *Terminal) Suspend(f func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.apply(found), f(), t.apply(t.now))
+}
+
+// Retake takes the terminal as it was before somebody else may have had it,
+// after a stop of which nothing was known before. It is like Suspend in the
+// background.
+func (t *Terminal) Retake() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.apply(t.now)
 }
 
 // Size returns the number of rows and columns.

@@ -54,6 +54,15 @@ func TestModes(t *testing.T) {
 	if m := modes(t, slave); m.Lflag&(cooked|unix.ISIG) != 0 {
 		t.Errorf("after a suspension: %+v, want raw again", m)
 	}
+	if err := unix.IoctlSetTermios(int(slave.Fd()), setTermios, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := term.Retake(); err != nil {
+		t.Fatal(err)
+	}
+	if m := modes(t, slave); m.Lflag&(cooked|unix.ISIG) != 0 {
+		t.Errorf("after somebody else had it: %+v, want raw again", m)
+	}
 	for range 2 {
 		if err := term.Restore(); err != nil {
 			t.Fatal(err)
