@@ -266,6 +266,7 @@ by_tstp() {
 		modes raw
 		send "q"
 		wait $modes_off
+		wait [$] $
 		modes found
 		send "echo status \$?\\r"
 		wait status 6
@@ -291,7 +292,7 @@ by_stop() {
 		send "b"
 		wait key b, size 32 72
 		send "q"
-		wait $modes_off
+		wait $modes_off.*[$] $
 		modes found
 		send "exit\\r"
 		end 6
@@ -311,7 +312,7 @@ in_bash() {
 		modes raw
 		pause 300ms
 		send "q"
-		wait $modes_off
+		wait $modes_off.*[$] $
 		send "exit\\r"
 		end 6
 		modes found
@@ -343,7 +344,7 @@ in_background() {
 		wait ready
 		modes raw
 		send "q"
-		wait $modes_off
+		wait $modes_off.*[$] $
 		modes found
 		send "exit\\r"
 		end 6

@@ -35,6 +35,17 @@ end 143
 	}
 }
 
+func TestPlayHangup(t *testing.T) {
+	script := `
+wait ready
+hangup
+end 3
+`
+	if err := play(t, script, "sh", "-c", `trap 'exit 3' HUP; echo ready; while :; do sleep 0.1; done`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPlayDeaf(t *testing.T) {
 	script := `
 wait y

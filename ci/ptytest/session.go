@@ -20,7 +20,9 @@ type session struct {
 	// master is the person's side, slave the program's; it is kept open so that
 	// modes can be asked for after the program's end.
 	master, slave *os.File
-	found         unix.Termios
+	// fd is master's: to ask master for it would make its reads block for good.
+	fd    int
+	found unix.Termios
 	ended         chan struct{}
 
 	timeout, quiet time.Duration
@@ -42,13 +44,22 @@ func open(argv []string, rows, cols uint16) (*session, error) {
 	if len(argv) == 0 {
 		return nil, fmt.Errorf("no command")
 	}
-	master, slave, err := pty.Open()
+	opened, slave, err := pty.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	fd, err := unix.FcntlInt(opened.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		// A hangup breaks a read off.
+		err = unix.SetNonblock(fd, true)
+	}
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
 		command: exec.Command(argv[0], argv[1:]...),
-		master:  master, slave: slave,
+		master:  os.NewFile(uintptr(fd), "terminal"), slave: slave, fd: fd,
 		ended: make(chan struct{}),
 	}
 	if err := s.resize(rows, cols); err != nil {
@@ -148,7 +159,7 @@ func (s *session) press(key string) error {
 }
 
 func (s *session) resize(rows, cols uint16) error {
-	return pty.Setsize(s.master, &pty.Winsize{Rows: rows, Cols: cols})
+	return unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols})
 }
 
 func (s *session) modes() (*unix.Termios, error) {
@@ -167,7 +178,7 @@ func (s *session) raw() bool {
 
 // signalForeground signals the group that has the terminal.
 func (s *session) signalForeground(sig syscall.Signal) error {
-	group, err := unix.IoctlGetInt(int(s.master.Fd()), unix.TIOCGPGRP)
+	group, err := unix.IoctlGetInt(s.fd, unix.TIOCGPGRP)
 	if err != nil {
 		return err
 	}
