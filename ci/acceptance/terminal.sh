@@ -376,7 +376,7 @@ some_streams() {
 }
 mixed() { some_streams '| cat' && some_streams '2>err'; }
 interrupted_pipeline() {
-    person -- sh -c "\$SHELL_BOX sh -c 'trap \"echo told; exit 3\" INT; echo ready; while :; do sleep 0.1; done' | cat" <<-'STEPS'
+    person -- sh -c "\$SHELL_BOX sh -c 'trap \"echo told; exit 3\" INT; echo ready; while :; do sleep 0.1; done' | (trap '' INT; cat)" <<-'STEPS'
 		wait ready
 		send "\x03"
 		wait told

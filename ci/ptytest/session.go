@@ -23,7 +23,7 @@ type session struct {
 	// fd is master's: to ask master for it would make its reads block for good.
 	fd    int
 	found unix.Termios
-	ended         chan struct{}
+	ended chan struct{}
 
 	timeout, quiet time.Duration
 	keys           bytes.Buffer

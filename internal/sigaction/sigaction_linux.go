@@ -26,7 +26,8 @@ type Action struct {
 // Get returns a signal's action.
 func Get(sig unix.Signal) (Action, error) {
 	var now Action
-	return now, call(sig, nil, &now)
+	err := call(sig, nil, &now)
+	return now, err
 }
 
 // Set sets a signal's action. One that is not the default must be of Get.
