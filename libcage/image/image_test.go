@@ -439,7 +439,7 @@ func TestLinksInAContext(t *testing.T) {
 
 func TestProxyArgs(t *testing.T) {
 	got := ProxyArgs(func(name string) string {
-		return map[string]string{"HTTPS_PROXY": "a", "no_proxy": "b", "HOME": "c"}[name]
+		return map[string]string{"HTTPS_PROXY": "a", "no_proxy": "b", "NO_PROXY": "other", "HOME": "c"}[name]
 	})
 	if diff := cmp.Diff(map[string]string{"HTTPS_PROXY": "a", "no_proxy": "b"}, got); diff != "" {
 		t.Error(diff)

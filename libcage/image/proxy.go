@@ -1,18 +1,23 @@
 package image
 
+import "strings"
+
 // proxyVars are the build arguments that every builder knows without an ARG
-// line, and that are in no layer.
-var proxyVars = []string{
-	"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "FTP_PROXY", "ftp_proxy",
-	"NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy",
-}
+// line, and that are in no layer. Those of engines before 23.0 do not know the
+// last one.
+var proxyVars = []string{"http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy"}
 
 // ProxyArgs returns the proxy variables that are set, for Options.ProxyArgs.
+// Builders take either spelling and give a build both, by chance if they
+// differ: the lower case one counts, as it does for curl.
 func ProxyArgs(getenv func(string) string) map[string]string {
 	args := map[string]string{}
 	for _, name := range proxyVars {
-		if value := getenv(name); value != "" {
-			args[name] = value
+		for _, spelling := range []string{name, strings.ToUpper(name)} {
+			if value := getenv(spelling); value != "" {
+				args[spelling] = value
+				break
+			}
 		}
 	}
 	return args
