@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type Env struct {
 	System   string           // the directory of root's settings
 	Now      func() time.Time // the clock of the records
 	Deadline time.Duration    // for one hook
+	Context  context.Context  // ends commands that wait; nil means never
 }
 
 // deadline is far below those of the harnesses, of which the shortest known
@@ -55,7 +57,7 @@ func Process() Env {
 	return Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: os.Environ(), Dir: dir, SelfDir: selfDir, UID: os.Geteuid(),
-		System: SystemDir, Now: time.Now, Deadline: deadline,
+		System: SystemDir, Now: time.Now, Deadline: deadline, Context: context.Background(),
 	}
 }
 
@@ -76,6 +78,10 @@ const usage = `Usage: cage-gate COMMAND
                                read JSON strings, one a line, from stdin
   classify [--json] --file F   the same from a file
   explain COMMAND              say which rule decided, and where
+  log [FILTER…] [--json] [--follow]
+                               what was decided; log --help lists the filters
+  log summary [FILTER…]        what was gated most, and what would have been green
+  log verify                   say whether the log is whole
   version
 `
 
@@ -93,6 +99,8 @@ func Main(e Env) int {
 		return classify(e, rest)
 	case "explain":
 		return explain(e, rest)
+	case "log":
+		return logCommand(e, rest)
 	case "version", "--version":
 		return version(e)
 	case "help", "--help", "-h":

@@ -26,6 +26,7 @@ type decision struct {
 	action action
 	reason string
 	input  *strictjson.Value // the input to use instead; nil means as it is
+	green  bool              // by the gate's own rules
 }
 
 // hook answers one event. Its work is done aside, so that a panic or a disk
@@ -88,8 +89,11 @@ func (e Env) answer(h *harness) ([]byte, error) {
 	c := policy.New(e.world(conf, z, event.Call.Cwd))
 	v := c.Classify(event.Call)
 	d := h.adapt(decide(c, conf.Mode, event, v))
+	if err := e.record(z, h, conf.Mode, event, v, d); err != nil {
+		return nil, err
+	}
 	if conf.Mode == ModeAudit {
-		return nil, e.record(z, h, event, v)
+		return nil, nil
 	}
 	return h.encode(d), nil
 }
@@ -113,7 +117,7 @@ func decide(c *policy.Classifier, m Mode, event policy.Event, v policy.Verdict) 
 	case policy.Ungated:
 		return decision{action: actSilent}
 	case policy.Green:
-		d := decision{action: actAllow, reason: v.Reason}
+		d := decision{action: actAllow, reason: v.Reason, green: true}
 		if v.Rewrite != "" {
 			input := event.Call.Input.With("command", v.Rewrite)
 			d.input = &input

@@ -1,54 +1,110 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path"
 	"path/filepath"
-	"time"
+	"strings"
 
+	"github.com/agent-cage/agent-cage/gate/auditlog"
+	"github.com/agent-cage/agent-cage/gate/redact"
 	"github.com/agent-cage/agent-cage/policy"
-	"github.com/agent-cage/agent-cage/policy/strictjson"
 	"github.com/agent-cage/agent-cage/zone"
 )
 
-// stateDir is where records go, below the home directory and outside the zone.
-const stateDir = ".local/state/agent-cage"
+// maxRecorded bounds what is kept of a command or path, in bytes.
+const maxRecorded = 2 << 10
 
-// record appends one line about a decision to gate.jsonl. It names programs
-// and no arguments, which may be secret.
-func (e Env) record(z zone.Zone, h *harness, event policy.Event, v policy.Verdict) error {
-	str := func(k, s string) strictjson.Member {
-		return strictjson.Member{Key: k, Value: strictjson.Value{Kind: strictjson.String, Text: s}}
+// The deciders of a record.
+const (
+	byRule   = "rule"
+	byMemory = "memory"
+	byPrompt = "prompt" // passed on to the harness's own rules
+)
+
+// stateDir is where cage-gate keeps what it writes: agent-cage below
+// XDG_STATE_HOME, else below ~/.local/state. It has to be outside the zone.
+func (e Env) stateDir(z zone.Zone) (string, error) {
+	base := e.getenv("XDG_STATE_HOME")
+	if base == "" {
+		base = filepath.Join(z.Home, ".local/state")
 	}
-	programs := strictjson.Value{Kind: strictjson.Array}
-	for _, s := range v.Segments {
-		if len(s.Args) > 0 {
-			programs.Items = append(programs.Items,
-				strictjson.Value{Kind: strictjson.String, Text: path.Base(s.Args[0])})
+	if !path.IsAbs(base) {
+		return "", fmt.Errorf("XDG_STATE_HOME is %q, not an absolute path", base)
+	}
+	dir := filepath.Join(base, "agent-cage")
+	return dir, outside(z, dir)
+}
+
+// outside refuses a path that lies in the zone, by itself or through the
+// symlinks of those of its directories that exist.
+func outside(z zone.Zone, name string) error {
+	for rest, p := "", name; ; {
+		real, err := filepath.EvalSymlinks(p)
+		if err == nil {
+			for _, q := range []string{name, filepath.Join(real, rest)} {
+				if r, ok := z.RootOf(q); ok {
+					return fmt.Errorf("%s is inside the zone root %s, where caged commands write", name, r.Path)
+				}
+			}
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		rest, p = filepath.Join(filepath.Base(p), rest), filepath.Dir(p)
+	}
+}
+
+func (e Env) log(z zone.Zone) (auditlog.Log, error) {
+	dir, err := e.stateDir(z)
+	return auditlog.Log{Dir: dir}, err
+}
+
+// record writes down one decision.
+func (e Env) record(z zone.Zone, h *harness, m Mode, event policy.Event, v policy.Verdict, d decision) error {
+	l, err := e.log(z)
+	if err != nil {
+		return fmt.Errorf("the log: %w", err)
+	}
+	entry := auditlog.Entry{
+		Time: e.Now(), Harness: h.name, Tool: clip(event.Call.Tool), Cwd: clip(event.Call.Cwd), Mode: string(m),
+		Class: string(v.Class), Code: string(v.Code), Decision: string(d.action), By: decider(m, d),
+	}
+	if d.green {
+		entry.Decision = string(actAllow) // also where a harness is told so by silence
+	}
+	if policy.IsShell(event.Call.Tool) {
+		entry.Command = clip(redact.Command(event.Call.Input.Get("command").Text, e.Environ))
+	} else {
+		for _, key := range []string{"file_path", "notebook_path", "path"} {
+			if p := event.Call.Input.Get(key).Text; p != "" {
+				entry.Path = clip(redact.Command(p, e.Environ))
+				break
+			}
 		}
 	}
-	line := strictjson.Append(nil, strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{
-		str("time", e.Now().UTC().Format(time.RFC3339Nano)),
-		str("harness", h.name),
-		str("tool", event.Call.Tool),
-		str("cwd", event.Call.Cwd),
-		str("class", string(v.Class)),
-		str("code", string(v.Code)),
-		{Key: "programs", Value: programs},
-	}})
-	dir := filepath.Join(z.Home, stateDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	if d.input != nil {
+		entry.Rewrite = clip(redact.Command(d.input.Get("command").Text, e.Environ))
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "gate.jsonl"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	if err := l.Append(entry); err != nil {
+		return fmt.Errorf("the log cannot be written: %w", err)
 	}
-	// One write, so that lines of many hooks do not mix.
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		f.Close()
-		return fmt.Errorf("recording: %w", err)
+	return nil
+}
+
+func decider(m Mode, d decision) string {
+	if m == ModeAudit || d.action == actAsk || d.action == actSilent && !d.green {
+		return byPrompt
 	}
-	return f.Close()
+	return byRule
+}
+
+func clip(s string) string {
+	if len(s) > maxRecorded {
+		s = strings.ToValidUTF8(s[:maxRecorded], "") + "…"
+	}
+	return s
 }
