@@ -67,6 +67,7 @@ const (
 	CodeMCP         Code = "mcp"
 	CodeTool        Code = "unknown-tool"
 	CodeInput       Code = "tool-input"      // a key or type the tool does not have
+	CodePatch       Code = "patch"           // not a patch that names its files
 	CodeUnsandboxed Code = "unsandboxed"     // dangerouslyDisableSandbox
 	CodeFile        Code = "file"            // green: a file in the zone
 	CodePath        Code = "path"            // not an absolute path in normal form
@@ -147,6 +148,7 @@ var rules = [...]rule{
 	{CodeMCP, "tools", "MCP tools are gated unless a human allows them by exact name.", "mcp-allow"},
 	{CodeTool, "tools", "This tool is not on the list of read-only ones; sbox COMMAND in the shell would be green.", ""},
 	{CodeInput, "envelope", "The tool's input has a key or a type that is not known.", ""},
+	{CodePatch, "input", "The patch cannot be read with certainty; one from *** Begin Patch to *** End Patch that adds, updates, deletes or moves files in the zone is green.", ""},
 	{CodeUnsandboxed, "envelope", "A command that asks to leave the harness's own sandbox is not green; leave the key out.", ""},
 
 	{CodeFile, "files", "A file in the zone.", ""},

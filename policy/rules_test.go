@@ -38,6 +38,39 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+func TestPatches(t *testing.T) {
+	call := func(patch string) Call {
+		in := strictjson.Value{Kind: strictjson.Object}
+		return Call{Tool: "apply_patch", Input: in.With("command", patch), Cwd: repo}
+	}
+	for _, l := range battery(t, "patches") {
+		codes, patch := rulesOf(l.field[0]), l.field[1]
+		v := New(world()).Classify(call(patch))
+		if v.Code != codes[0] || (v.Class == Green) != (codes[0] == CodeFile) || v.Rewrite != "" {
+			t.Errorf("%s: %q is %s (%s), want %s", l.where, patch, v.Class, v.Code, codes[0])
+		}
+		if codes[0] == CodeFile || strings.HasSuffix(l.field[0], "!") {
+			continue
+		}
+		if v := without(world(), codes...).Classify(call(patch)); v.Class != Green {
+			t.Errorf("%s: %q is gated by %s without %v", l.where, patch, v.Code, codes)
+		}
+	}
+	const patch = "*** Begin Patch\n*** Delete File: main.go\n*** End Patch"
+	for _, cwd := range []string{"", ".", "projects/app", "/etc", repo + "/../../.."} {
+		c := call(patch)
+		c.Cwd = cwd
+		if v := New(world()).Classify(c); v.Class != Gated {
+			t.Errorf("in %q a relative name is %s (%s)", cwd, v.Class, v.Code)
+		}
+	}
+	c := call(patch)
+	c.Input = c.Input.With("environment", "other")
+	if v := New(world()).Classify(c); v.Code != CodeInput {
+		t.Errorf("with an unknown key it is %s (%s)", v.Class, v.Code)
+	}
+}
+
 func TestWritingAHelperIsGated(t *testing.T) {
 	w := world()
 	w.Helpers = append(w.Helpers, "/tmp/tool")
@@ -237,7 +270,7 @@ func TestTools(t *testing.T) {
 		{"Skill", `{"skill":"x"}`, Gated, CodeTool},
 		{"KillShell", `{}`, Gated, CodeTool},
 		{"CronCreate", `{}`, Gated, CodeTool},
-		{"apply_patch", `{"command":"*** Begin Patch"}`, Gated, CodeTool},
+		{"apply_patch", `{"command":"*** Begin Patch"}`, Gated, CodePatch},
 		{"PowerShell", `{"command":"sbox ls"}`, Gated, CodeTool},
 		{"bash", `{"command":"sbox ls"}`, Gated, CodeTool},
 		{"mcp__docs__search", `{"q":"x"}`, Green, CodeMCPAllowed},

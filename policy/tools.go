@@ -14,14 +14,13 @@ var Checked = map[string]string{"Claude Code": "2.1.332", "Codex": "0.171.0"}
 // harness's own rules apply to them.
 var readOnly = map[string]bool{
 	// Claude Code
-	"Read": true, "Glob": true, "Grep": true, "LS": true, "NotebookRead": true,
-	"TodoRead": true, "TodoWrite": true, "BashOutput": true, "TaskOutput": true,
-	"TaskGet": true, "TaskList": true, "ToolSearch": true, "ListAgents": true,
-	"AskUserQuestion": true, "ExitPlanMode": true, "EnterPlanMode": true,
+	"Read": true, "Glob": true, "Grep": true, "TodoWrite": true, "TaskGet": true, "TaskList": true,
+	"ToolSearch": true, "ListAgents": true, "AskUserQuestion": true, "ExitPlanMode": true, "EnterPlanMode": true,
 	"CronList": true,
+	// Claude Code before it; the name means the same wherever it is known
+	"LS": true, "NotebookRead": true, "TodoRead": true, "BashOutput": true, "TaskOutput": true,
 	// Codex
-	"view_image": true, "get_goal": true, "update_plan": true, "list_dir": true,
-	"read_file": true, "grep_files": true, "request_user_input": true,
+	"view_image": true, "get_goal": true, "update_plan": true, "request_user_input": true,
 }
 
 // kind is the type of an input's key.
@@ -66,6 +65,12 @@ func (c *Classifier) classify(call Call, t *trace) Verdict {
 			return f.verdict()
 		}
 		return c.shellCommand(call.Input.Get("command").Text, call.Cwd, t)
+	}
+	if call.Tool == patchTool {
+		if f := t.ask("input", c.inputKeys(call.Input, patchKeys, "command")); f != nil {
+			return f.verdict()
+		}
+		return c.patch(call.Input.Get("command").Text, call.Cwd, t)
 	}
 	if tool, ok := fileTools[call.Tool]; ok {
 		if f := t.ask("input", c.inputKeys(call.Input, tool.keys, tool.path)); f != nil {

@@ -7,9 +7,30 @@ import (
 	"strings"
 )
 
+// kernel is what this machine, or the container around it, forbids.
+type kernel struct {
+	maxUserns      string // user.max_user_namespaces; empty where there is none
+	usernsClone    string // kernel.unprivileged_userns_clone
+	apparmorUserns string // kernel.apparmor_restrict_unprivileged_userns
+	procCover      string // a mount below /proc
+	seccomp        string // the mode of this process; 2 where a filter is in force
+	container      bool   // a container manager says that it is one
+}
+
+func readKernel() kernel {
+	return kernel{
+		maxUserns:      sysctl("/proc/sys/user/max_user_namespaces"),
+		usernsClone:    sysctl("/proc/sys/kernel/unprivileged_userns_clone"),
+		apparmorUserns: sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+		procCover:      procCover("/proc/self/mountinfo"),
+		seccomp:        seccompMode(),
+		container:      os.Getenv("container") != "",
+	}
+}
+
 // diagnose knows the failures of bubblewrap that have one cause, by what it
-// says and what this machine forbids; nil if it is none of them.
-func diagnose(complaint string) *RefusedError {
+// says and what the kernel forbids; nil if it is none of them.
+func diagnose(complaint string, k kernel) *RefusedError {
 	c := strings.ToLower(complaint)
 	denied := strings.Contains(c, "permission denied") || strings.Contains(c, "operation not permitted") || strings.Contains(c, "no permissions to create")
 	switch {
@@ -17,18 +38,18 @@ func diagnose(complaint string) *RefusedError {
 		return refusedf(fixInstall, "this bubblewrap is too old: %s", complaint)
 	case strings.Contains(c, "exceeded maximum number of arguments"):
 		return refusedf("run it from a directory with fewer repositories beside it", "the cage has more mounts than bubblewrap takes")
-	case strings.Contains(c, "no space left") || zeroSysctl("/proc/sys/user/max_user_namespaces"):
+	case strings.Contains(c, "no space left") || k.maxUserns == "0":
 		return refusedf("sysctl user.max_user_namespaces=10000", "user namespaces are switched off or used up (user.max_user_namespaces): %s", complaint)
-	case zeroSysctl("/proc/sys/kernel/unprivileged_userns_clone") && denied:
+	case k.usernsClone == "0" && denied:
 		return refusedf("sysctl kernel.unprivileged_userns_clone=1", "user namespaces are switched off for users: %s", complaint)
-	case denied && sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
+	case denied && k.apparmorUserns == "1":
 		return refusedf("sbox --doctor --fix installs a profile for sbox", "AppArmor forbids user namespaces (kernel.apparmor_restrict_unprivileged_userns): %s", complaint)
-	case strings.Contains(c, "proc") && denied && procCover("/proc/self/mountinfo") != "":
+	case strings.Contains(c, "proc") && denied && k.procCover != "":
 		return refusedf("start the container with an unmasked /proc", "this container's /proc is masked: %s", complaint)
-	case denied && seccompMode() == "2":
+	case denied && k.seccomp == "2":
 		return refusedf("start the container with a seccomp profile that allows clone, unshare, mount and pivot_root, or in a box",
 			"this container's seccomp profile or capabilities forbid namespaces: %s", complaint)
-	case denied && os.Getenv("container") != "":
+	case denied && k.container:
 		return refusedf("let the container make user namespaces", "this container forbids namespaces: %s", complaint)
 	}
 	return nil
@@ -41,8 +62,6 @@ func sysctl(file string) string {
 	}
 	return strings.TrimSpace(string(data))
 }
-
-func zeroSysctl(file string) bool { return sysctl(file) == "0" }
 
 // seccompMode is 2 where a filter is in force.
 func seccompMode() string {

@@ -2,6 +2,8 @@
 
 package sandbox
 
+import "slices"
+
 // secret is a place in the home directory that is hidden in the cage, as a
 // whole.
 type secret struct {
@@ -11,8 +13,12 @@ type secret struct {
 	rest   string
 }
 
-// The list is data: entries are only ever added.
-var secrets = []secret{
+// secrets are all places in the home directory. The lists are data: entries are
+// only ever added.
+var secrets = slices.Concat(personSecrets, serviceSecrets)
+
+// personSecrets are a person's own keys, passwords, messages and traces.
+var personSecrets = []secret{
 	// keys
 	{path: ".ssh", reason: "ssh keys"},
 	{path: ".gnupg", reason: "gpg keys", env: "GNUPGHOME"},
@@ -144,175 +150,6 @@ var secrets = []secret{
 	{path: ".wget-hsts", reason: "history"},
 	{path: ".local/share/asciinema", reason: "session recordings"},
 
-	// clouds
-	{path: ".aws", reason: "cloud credentials", env: "AWS_SHARED_CREDENTIALS_FILE"},
-	{path: ".azure", reason: "cloud credentials", env: "AZURE_CONFIG_DIR"},
-	{path: ".config/gcloud", reason: "cloud credentials", env: "CLOUDSDK_CONFIG"},
-	{path: ".config/google-cloud-tools", reason: "cloud credentials", env: "GOOGLE_APPLICATION_CREDENTIALS"},
-	{path: ".boto", reason: "cloud credentials"},
-	{path: ".s3cfg", reason: "cloud credentials"},
-	{path: ".config/rclone", reason: "cloud credentials", env: "RCLONE_CONFIG"},
-	{path: ".rclone.conf", reason: "cloud credentials"},
-	{path: ".oci", reason: "cloud credentials"},
-	{path: ".bluemix", reason: "cloud credentials"},
-	{path: ".aliyun", reason: "cloud credentials"},
-	{path: ".tccli", reason: "cloud credentials"},
-	{path: ".config/doctl", reason: "cloud credentials"},
-	{path: ".config/hcloud", reason: "cloud credentials"},
-	{path: ".config/scw", reason: "cloud credentials"},
-	{path: ".config/linode-cli", reason: "cloud credentials"},
-	{path: ".config/openstack", reason: "cloud credentials"},
-	{path: ".fly", reason: "cloud credentials"},
-	{path: ".config/flyctl", reason: "cloud credentials"},
-	{path: ".config/heroku", reason: "cloud credentials"},
-	{path: ".heroku", reason: "cloud credentials"},
-	{path: ".local/share/heroku", reason: "cloud credentials"},
-	{path: ".config/netlify", reason: "cloud credentials"},
-	{path: ".netlify", reason: "cloud credentials"},
-	{path: ".vercel", reason: "cloud credentials"},
-	{path: ".local/share/com.vercel.cli", reason: "cloud credentials"},
-	{path: ".config/vercel", reason: "cloud credentials"},
-	{path: ".wrangler", reason: "cloud credentials"},
-	{path: ".config/.wrangler", reason: "cloud credentials"},
-	{path: ".cloudflared", reason: "cloud credentials"},
-	{path: ".railway", reason: "cloud credentials"},
-	{path: ".supabase", reason: "cloud credentials"},
-	{path: ".config/configstore", reason: "cloud credentials of node tools"},
-	{path: ".ngrok2", reason: "tunnel token"},
-	{path: ".config/ngrok", reason: "tunnel token"},
-	{path: ".config/tailscale", reason: "VPN keys"},
-	{path: ".dropbox", reason: "cloud login"},
-	{path: ".terraform.d", reason: "cloud credentials"},
-	{path: ".terraformrc", reason: "cloud credentials"},
-	{path: ".config/terraform", reason: "cloud credentials"},
-	{path: ".tofurc", reason: "cloud credentials"},
-	{path: ".pulumi", reason: "cloud credentials", env: "PULUMI_HOME"},
-	{path: ".vault-token", reason: "vault token"},
-	{path: ".config/vault", reason: "vault token"},
-	{path: ".vault_pass", reason: "vault password"},
-	{path: ".ansible", reason: "vault passwords"},
-	{path: ".chef", reason: "configuration management keys"},
-	{path: ".puppetlabs", reason: "configuration management keys"},
-	{path: ".saml2aws", reason: "cloud credentials"},
-	{path: ".okta", reason: "cloud credentials"},
-	{path: ".config/okta", reason: "cloud credentials"},
-	{path: ".granted", reason: "cloud credentials"},
-	{path: ".awsvault", reason: "cloud credentials"},
-	{path: ".config/stripe", reason: "payment credentials"},
-	{path: ".sentryclirc", reason: "service token"},
-	{path: ".config/sentry", reason: "service token"},
-	{path: ".databrickscfg", reason: "service token", env: "DATABRICKS_CONFIG_FILE"},
-	{path: ".snowflake", reason: "service credentials"},
-	{path: ".snowsql", reason: "service credentials"},
-	{path: ".dbt", reason: "database credentials"},
-	{path: ".kaggle", reason: "service token"},
-	{path: ".config/kaggle", reason: "service token"},
-	{path: ".huggingface", reason: "service token"},
-	{path: ".cache/huggingface/token", reason: "service token"},
-	{path: ".cache/huggingface/stored_tokens", reason: "service token"},
-	{path: ".config/wandb", reason: "service token"},
-	{path: ".comet.config", reason: "service token"},
-	{path: ".modal.toml", reason: "service token"},
-	{path: ".replicate", reason: "service token"},
-	{path: ".expo", reason: "service token"},
-	{path: ".android/debug.keystore", reason: "signing key"},
-	{path: ".android/adbkey", reason: "device key"},
-	{path: ".appstoreconnect", reason: "signing key"},
-
-	// containers
-	{path: ".docker", reason: "registry logins, engine certificates", env: "DOCKER_CONFIG"},
-	{path: ".dockercfg", reason: "registry logins"},
-	{path: ".config/containers/auth.json", reason: "registry logins", env: "REGISTRY_AUTH_FILE"},
-	{path: ".local/share/containers", reason: "containers of the host"},
-	{path: ".local/share/docker", reason: "containers of the host"},
-	{path: ".kube", reason: "cluster credentials", env: "KUBECONFIG"},
-	{path: ".minikube", reason: "cluster credentials"},
-	{path: ".k3d", reason: "cluster credentials"},
-	{path: ".config/k3d", reason: "cluster credentials"},
-	{path: ".config/helm", reason: "registry logins"},
-	{path: ".helm", reason: "registry logins"},
-	{path: ".config/argocd", reason: "cluster credentials"},
-	{path: ".argocd", reason: "cluster credentials"},
-	{path: ".talos", reason: "cluster credentials"},
-	{path: ".rancher", reason: "cluster credentials"},
-	{path: ".vagrant.d", reason: "machine keys"},
-	{path: ".lima", reason: "machine keys and sockets"},
-	{path: ".colima", reason: "machine keys and sockets"},
-	{path: ".orbstack", reason: "machine keys and sockets"},
-	{path: ".rd", reason: "machine keys and sockets"},
-	{path: ".multipass", reason: "machine keys and sockets"},
-	{path: ".config/lxc", reason: "machine keys"},
-
-	// package managers
-	{path: ".npmrc", reason: "registry token", env: "NPM_CONFIG_USERCONFIG"},
-	{path: ".config/npm", reason: "registry token"},
-	{path: ".yarnrc.yml", reason: "registry token"},
-	{path: ".yarnrc", reason: "registry token"},
-	{path: ".config/pnpm/rc", reason: "registry token"},
-	{path: ".bunfig.toml", reason: "registry token"},
-	{path: ".pypirc", reason: "registry token"},
-	{path: ".config/pypoetry/auth.toml", reason: "registry token"},
-	{path: ".config/pip/pip.conf", reason: "index login", env: "PIP_CONFIG_FILE"},
-	{path: ".pip/pip.conf", reason: "index login"},
-	{path: ".config/uv", reason: "index login"},
-	{path: ".local/share/uv/credentials", reason: "index login"},
-	{path: ".condarc", reason: "index login"},
-	{path: ".continuum", reason: "index login"},
-	{path: ".config/binstar", reason: "index login"},
-	{path: ".cargo/credentials", reason: "registry token", env: "CARGO_HOME", rest: "credentials"},
-	{path: ".cargo/credentials.toml", reason: "registry token", env: "CARGO_HOME", rest: "credentials.toml"},
-	{path: ".gem/credentials", reason: "registry token"},
-	{path: ".local/share/gem/credentials", reason: "registry token"},
-	{path: ".bundle/config", reason: "registry token"},
-	{path: ".m2/settings.xml", reason: "registry login"},
-	{path: ".m2/settings-security.xml", reason: "registry login"},
-	{path: ".gradle/gradle.properties", reason: "registry login", env: "GRADLE_USER_HOME", rest: "gradle.properties"},
-	{path: ".ivy2/.credentials", reason: "registry login"},
-	{path: ".sbt/.credentials", reason: "registry login"},
-	{path: ".sbt/credentials", reason: "registry login"},
-	{path: ".nuget/NuGet/NuGet.Config", reason: "registry login"},
-	{path: ".config/NuGet", reason: "registry login"},
-	{path: ".composer/auth.json", reason: "registry token"},
-	{path: ".config/composer/auth.json", reason: "registry token"},
-	{path: ".hex", reason: "registry token"},
-	{path: ".config/hex", reason: "registry token"},
-	{path: ".config/luarocks", reason: "registry token"},
-	{path: ".pub-cache/credentials.json", reason: "registry token"},
-	{path: ".config/dart/pub-credentials.json", reason: "registry token"},
-	{path: ".config/nix", reason: "access tokens"},
-	{path: ".config/cachix", reason: "signing key"},
-	{path: ".conan/registry.json", reason: "registry login"},
-	{path: ".conan2/credentials.json", reason: "registry login"},
-	{path: ".config/jfrog", reason: "registry login"},
-	{path: ".jfrog", reason: "registry login"},
-
-	// version control and its hosts
-	{path: ".git-credentials", reason: "VCS credentials"},
-	{path: ".config/git/credentials", reason: "VCS credentials"},
-	{path: ".cache/git/credential", reason: "VCS credentials"},
-	{path: ".git-credential-cache", reason: "VCS credentials"},
-	{path: ".gcm", reason: "VCS credentials"},
-	{path: ".netrc", reason: "logins", env: "NETRC"},
-	{path: ".netrc.gpg", reason: "logins"},
-	{path: "_netrc", reason: "logins"},
-	{path: ".curlrc", reason: "logins"},
-	{path: ".wgetrc", reason: "logins"},
-	{path: ".config/gh", reason: "VCS credentials", env: "GH_CONFIG_DIR"},
-	{path: ".config/hub", reason: "VCS credentials"},
-	{path: ".config/glab-cli", reason: "VCS credentials"},
-	{path: ".config/tea", reason: "VCS credentials"},
-	{path: ".config/github-copilot", reason: "VCS credentials"},
-	{path: ".config/git-credential-oauth", reason: "VCS credentials"},
-	{path: ".subversion", reason: "VCS credentials"},
-	{path: ".hgrc", reason: "VCS credentials"},
-	{path: ".config/hg", reason: "VCS credentials"},
-	{path: ".p4tickets", reason: "VCS credentials"},
-	{path: ".p4enviro", reason: "VCS credentials"},
-	{path: ".config/lab", reason: "VCS credentials"},
-	{path: ".jira.d", reason: "tracker login"},
-	{path: ".config/.jira", reason: "tracker login"},
-	{path: ".config/linear", reason: "tracker login"},
-
 	// databases
 	{path: ".pgpass", reason: "database password", env: "PGPASSFILE"},
 	{path: ".pg_service.conf", reason: "database password"},
@@ -406,97 +243,4 @@ var secrets = []secret{
 	{path: ".local/share/agent-cage", reason: "agent-cage's state"},
 	{path: ".claude-box", reason: "agent-cage's state"},
 	{path: ".codex-box", reason: "agent-cage's state"},
-}
-
-// systemSecrets are hidden whoever calls; most of them only root could read.
-var systemSecrets = []secret{
-	{path: "/etc/shadow", reason: "password hashes"},
-	{path: "/etc/shadow-", reason: "password hashes"},
-	{path: "/etc/gshadow", reason: "password hashes"},
-	{path: "/etc/gshadow-", reason: "password hashes"},
-	{path: "/etc/security/opasswd", reason: "password hashes"},
-	{path: "/etc/sudoers", reason: "administration"},
-	{path: "/etc/sudoers.d", reason: "administration"},
-	{path: "/etc/ssl/private", reason: "host keys"},
-	{path: "/etc/pki/tls/private", reason: "host keys"},
-	{path: "/etc/letsencrypt", reason: "host keys"},
-	{path: "/etc/krb5.keytab", reason: "host keys"},
-	{path: "/etc/wireguard", reason: "VPN keys"},
-	{path: "/etc/openvpn", reason: "VPN keys"},
-	{path: "/etc/ipsec.secrets", reason: "VPN keys"},
-	{path: "/etc/ipsec.d/private", reason: "VPN keys"},
-	{path: "/etc/NetworkManager/system-connections", reason: "network passwords"},
-	{path: "/etc/wpa_supplicant", reason: "network passwords"},
-	{path: "/etc/docker", reason: "engine keys"},
-	{path: "/etc/kubernetes", reason: "cluster credentials"},
-	{path: "/etc/rancher", reason: "cluster credentials"},
-	{path: "/etc/credstore", reason: "credentials"},
-	{path: "/etc/credstore.encrypted", reason: "credentials"},
-	{path: "/etc/apt/auth.conf", reason: "registry login"},
-	{path: "/etc/apt/auth.conf.d", reason: "registry login"},
-	{path: "/etc/ppp", reason: "network passwords"},
-	{path: "/etc/cups/ssl", reason: "host keys"},
-	{path: "/var/lib/docker", reason: "containers of the host"},
-	{path: "/var/lib/containerd", reason: "containers of the host"},
-	{path: "/var/lib/containers", reason: "containers of the host"},
-	{path: "/var/lib/kubelet", reason: "cluster credentials"},
-	{path: "/var/lib/rancher", reason: "cluster credentials"},
-	{path: "/var/lib/tailscale", reason: "VPN keys"},
-	{path: "/var/lib/cloud", reason: "machine's user data"},
-	{path: "/var/lib/waagent", reason: "machine's user data"},
-	{path: "/var/lib/systemd/coredump", reason: "memory of other programs"},
-	{path: "/var/lib/apport", reason: "memory of other programs"},
-	{path: "/var/crash", reason: "memory of other programs"},
-	{path: "/var/lib/sss", reason: "logins"},
-	{path: "/var/lib/NetworkManager", reason: "network passwords"},
-	{path: "/var/lib/iwd", reason: "network passwords"},
-	{path: "/var/lib/bluetooth", reason: "device keys"},
-	{path: "/var/lib/private", reason: "services' state"},
-	{path: "/var/spool/cron", reason: "jobs of the host"},
-	{path: "/var/spool/at", reason: "jobs of the host"},
-	{path: "/var/mail", reason: "mail"},
-	{path: "/var/spool/mail", reason: "mail"},
-	{path: "/var/log", reason: "logs of the host"},
-	{path: "/var/backups", reason: "copies of system files"},
-	{path: "/boot", reason: "the machine's start"},
-	{path: "/efi", reason: "the machine's start"},
-	{path: "/mnt/wslg", reason: "sockets of the desktop"},
-	{path: "/sys/firmware", reason: "the machine's identity"},
-	{path: "/sys/kernel/debug", reason: "kernel internals"},
-	{path: "/sys/kernel/tracing", reason: "kernel internals"},
-	{path: "/sys/kernel/security", reason: "kernel internals"},
-	{path: "/sys/fs/bpf", reason: "kernel internals"},
-	{path: "/sys/fs/pstore", reason: "kernel internals"},
-	{path: "/sys/devices/virtual/powercap", reason: "power readings give away keys"},
-}
-
-// procHidden, procHiddenFromRoot and procReadOnly cover what a fresh /proc
-// still shows of the machine. Kernel uid 0 may write most of the latter, and
-// read most of the second, without any capability.
-var (
-	procHidden         = []string{"acpi", "keys", "scsi"}
-	procHiddenFromRoot = []string{
-		"allocinfo", "iomem", "ioports", "kallsyms", "kcore", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",
-		"latency_stats", "modules", "mtrr", "pagetypeinfo", "sched_debug", "slabinfo", "timer_list", "timer_stats",
-		"vmallocinfo", "vmcore",
-	}
-	procReadOnly = []string{"bus", "dynamic_debug", "fs", "irq", "sys", "sysrq-trigger"}
-)
-
-// socketDirs are directories of sockets below /tmp. %d is the caller's uid.
-// Those marked held are made when they are missing: a program of the host
-// would take a server of the cage's for its own there.
-var socketDirs = []struct {
-	path   string
-	held   bool
-	reason string
-}{
-	{"/tmp/.X11-unix", false, "X server"},
-	{"/tmp/.ICE-unix", false, "session manager"},
-	{"/tmp/.XIM-unix", false, "input methods"},
-	{"/tmp/.font-unix", false, "font server"},
-	{"/tmp/tmux-%d", true, "tmux: its client runs what a server tells it to"},
-	{"/tmp/screens", false, "screen"},
-	{"/tmp/uscreens", false, "screen"},
-	{"/tmp/emacs%d", false, "Emacs server"},
 }

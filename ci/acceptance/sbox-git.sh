@@ -136,4 +136,4 @@ resolve() {
     rm -rf "$HOME"/projects/{work,work-tree,hostile,top,lib,bare}
 }
 
-start_as_both "$0"
+start_as_both "$0" box

@@ -194,7 +194,18 @@ bubblewraps() {
     refused 'bubblewrap too old' 'too old.*install' env PATH="$HOME/bin:$PATH" "$sbox" sh -c "$run"
     printf '#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit\necho "bwrap: setting up uid map: Permission denied" >&2; exit 1\n' >"$HOME/bin/bwrap"
     refused 'bubblewrap without permission' 'uid map: Permission denied' env PATH="$HOME/bin:$PATH" "$sbox" sh -c "$run"
-    rm "$HOME/bin/bwrap"
+    # As if a path had vanished between plan and mount: once, then every time.
+    local real
+    real=$(command -v bwrap)
+    printf '#!/bin/sh\n[ "$1" = --version ] && exec %s --version\nif [ -e %s/gone ]; then rm %s/gone; echo "bwrap: Can'"'"'t find source path /x: No such file or directory" >&2; exit 1; fi\nexec %s "$@"\n' \
+        "$real" "$HOME" "$HOME" "$real" >"$HOME/bin/bwrap"
+    : >"$HOME/gone"
+    status 'a path that vanishes is planned anew' 7 env PATH="$HOME/bin:$PATH" "$sbox" sh -c 'exit 7'
+    printf '#!/bin/sh\n[ "$1" = --version ] && exec %s --version\necho >>%s/tries\necho "bwrap: Can'"'"'t find source path /x: No such file or directory" >&2; exit 1\n' \
+        "$real" "$HOME" >"$HOME/bin/bwrap"
+    refused 'paths that vanish each time' 'vanished.*run it again' env PATH="$HOME/bin:$PATH" "$sbox" sh -c "$run"
+    is 'are planned anew once' 2 "$(wc -l <"$HOME/tries")"
+    rm "$HOME/bin/bwrap" "$HOME/tries"
     "$sbox" --doctor --json >doctor.json
     is 'the doctor is content here' 0 $?
     check 'the doctor speaks JSON' python3 -c 'import json; d=json.load(open("doctor.json")); assert all(c["ok"] for c in d["checks"])'
@@ -210,4 +221,4 @@ bubblewraps() {
     refused 'a cage in a cage' '.' "$sbox" "$sbox" sh -c "$run"
 }
 
-start_as_both "$0"
+start_as_both "$0" box
