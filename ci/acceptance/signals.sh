@@ -130,6 +130,25 @@ others() {
 t "a harness has its time, then the box is ended; a second signal hastens it" patience
 t "nobody but the harness is told, and no hangup that the caller ignores" others
 
+# A state that is copied in the middle of a write is torn, so none is: not
+# while the box runs, and not before it is ended.
+nothing_copied() {
+    local pid status=0 ready=$project/ready
+    rm -f "$ready" "$scratch/watched.sock"
+    tool faulty-engine || return
+    "$tools/faulty-engine" --listen "$scratch/watched.sock" --engine "$engine_socket" --log "$scratch/watched.log" --rule "GET /none lose" &
+    at_exit kill $!
+    appears "$scratch/watched.sock" || return
+    (cd "$project" && DOCKER_HOST=unix://$scratch/watched.sock exec "$box" --engine none --exec sh -c 'trap "" TERM; touch ready; while :; do sleep 0.1; done') \
+        </dev/null >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    appears "$ready" && kill -TERM $pid && sleep 1 && kill -TERM $pid || return
+    wait $pid || status=$?
+    cat "$scratch/watched.log"
+    ended 137 && grep -q 'POST /containers/.*/kill' "$scratch/watched.log" && not grep -E '/archive|/export|/commit|/copy' "$scratch/watched.log"
+}
+t "nothing is copied out of a box that is ended" nothing_copied
+
 # While the box is removed, the status is decided.
 too_late() {
     local pid status=0

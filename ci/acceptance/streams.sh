@@ -10,15 +10,23 @@ cd "$project" || exit
 limit=60
 box() { "$box" --engine none --exec "$@"; }
 # quick COMMAND...: a launch that must not hang, with the caller's streams.
-quick() { timeout --kill-after=2 $limit "$box" --engine none --exec "$@"; }
+launcher=("$box")
+quick() { timeout --kill-after=2 $limit "${launcher[@]}" --engine none --exec "$@"; }
 
 t "the image is there" box true
 
 ## Nothing hangs.
 # from_null STATUS: a harness that reads to the end ends.
 t "</dev/null is an end" eval 'is 0 "$(quick sh -c "cat; exit 0" </dev/null | wc -c)"'
-closed_stdin() { quick sh -c 'cat; exit 4' <&- && return 1 || is 4 $?; }
+closed_stdin() {
+    local status=0
+    quick sh -c 'cat; exit 4' <&- || status=$?
+    is 4 $status
+}
 t "a closed stdin is an end" closed_stdin
+# What delivers nothing, or for ever, is not connected.
+not_connected() { is 0 "$(quick wc -c </)" && is 0 "$(quick wc -c </dev/zero)"; }
+t "neither a directory nor a device is connected" not_connected
 closed_output() {
     local status=0
     quick sh -c 'exit 6' >&- 2>&- || status=$?
@@ -88,8 +96,18 @@ t "output that cannot be written is a fault" no_space echo one
 t "and ends the harness" no_space yes
 
 ## Bytes.
-half_close() { is 1 "$(printf x | quick wc -c)"; }
+half_close() { is 1 "$(printf x | quick -- wc -c)"; }
 t "the end of stdin reaches the harness, its answer comes back" half_close
+# A socket, whose other end shuts one direction down and waits for the other.
+socket() {
+    perl -MSocket -e '
+        socketpair(my $mine, my $its, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die;
+        if (!fork) { close $mine; open(STDIN, "<&", $its); open(STDOUT, ">&", $its); exec @ARGV }
+        close $its; syswrite($mine, "xyz"); shutdown($mine, 1); print while <$mine>; wait; exit $? >> 8' \
+        timeout --kill-after=2 $limit "${launcher[@]}" --engine none --exec sh -c 'wc -c; exit 8' >"$scratch/out"
+    is "8 3" "$? $(cat "$scratch/out")"
+}
+t "and through a socket" socket
 every_byte() {
     local i
     for i in $(seq 0 255); do printf '%b' "\\x$(printf %x "$i")"; done >"$scratch/bytes"
@@ -108,25 +126,35 @@ t "a harness that writes nothing writes nothing" nothing_else
 debugging() { is out "$(CLAUDE_BOX_DEBUG=1 quick echo out 2>"$scratch/err")" && grep -q debug "$scratch/err"; }
 t "what the launcher says under debug is not on stdout" debugging
 # A static program's first instructions: a script's interpreter is too slow.
-first_moment() {
-    local i
-    mkdir -p "$scratch/first" && cat >"$scratch/first/main.go" <<-'GO' || return
+first_program() {
+    local how=$1
+    mkdir -p "$scratch/$how" && cat >"$scratch/$how/main.go" <<-GO || return
 		package main
 
 		import "syscall"
 
-		func init() { syscall.Write(1, []byte("first\n")); syscall.Write(2, []byte("second\n")); syscall.Kill(0, 0); syscall.Exit(9) }
+		func init() {
+			if "$how" != "silent" { syscall.Write(1, []byte("first\n")); syscall.Write(2, []byte("second\n")) }
+			if "$how" == "ends" { syscall.Exit(9) }
+			syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+		}
 
 		func main() {}
 	GO
-    (cd "$scratch/first" && CGO_ENABLED=0 go build -o "$project/first" main.go) || return
-    for i in 1 2 3 4 5; do
-        local status=0
-        quick ./first >"$scratch/out" 2>"$scratch/err" || status=$?
-        is 9 $status && is first "$(cat "$scratch/out")" && is second "$(cat "$scratch/err")" || return
+    (cd "$scratch/$how" && CGO_ENABLED=0 go build -o "$project/$how" main.go)
+}
+first_moment() {
+    local how=$1 want=$2 out=$3 err=$4 i status
+    [ -x "./$how" ] || first_program "$how" || return
+    for i in 1 2; do
+        status=0
+        quick "./$how" >"$scratch/out" 2>"$scratch/err" || status=$?
+        is "$want" $status && is "$out" "$(cat "$scratch/out")" && is "$err" "$(cat "$scratch/err")" || return
     done
 }
-t "what a harness writes in its first moment, and dies, is there" first_moment
+t "what a harness writes in its first moment, and ends, is there" first_moment ends 9 first second
+t "and is killed" first_moment killed 137 first second
+t "one that is killed in it and writes nothing has a status, too" first_moment silent 137 '' ''
 
 apart() {
     quick sh -c 'i=0; while [ $i -lt 2000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done' >"$scratch/out" 2>"$scratch/err" || return
@@ -139,6 +167,39 @@ together() {
     is "$(for i in 1 2 3 4 5; do echo "out $i" && echo "err $i"; done)" "$(cat "$scratch/out")"
 }
 t "and in the order written where they are one" together
+
+# Neither a file nor a terminal is among the three.
+bytes() { cat "$scratch/bytes"; }
+all_pipes() {
+    local status
+    {
+        {
+            bytes | quick sh -c 'tee /dev/stderr; exit 7' 2>&1 >&3 | cat >"$scratch/err"
+            exit "${PIPESTATUS[1]}"
+        } 3>&1 | cat >"$scratch/out"
+        status=${PIPESTATUS[0]}
+    }
+    is 7 "$status" && cmp "$scratch/bytes" "$scratch/out" && cmp "$scratch/bytes" "$scratch/err"
+}
+t "with every descriptor a pipe" all_pipes
+
+## As an ordinary user.
+contract_of_streams() {
+    closed_stdin && open_writer && half_close && every_byte && apart && all_pipes
+}
+by_user() (
+    cd "$user_project" || return
+    project=$user_project
+    launcher=(runuser -u "$user" -- env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$scratch/users/$user"
+        DOCKER_HOST="unix://$engine_socket" ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} "$user_box")
+    contract_of_streams && no_box_within 5
+)
+if [ "$(id -u)" = 0 ]; then
+    t "an ordinary user is made" make_user
+    t "much of it, for an ordinary user" by_user
+else
+    skip "an ordinary user" "only root can make one"
+fi
 
 ## Much, slowly, in little memory.
 gib=$((1 << 30))

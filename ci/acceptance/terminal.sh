@@ -380,7 +380,7 @@ interrupted_pipeline() {
 		wait ready
 		send "\x03"
 		wait told
-		end 0
+		end 130
 		modes found
 	STEPS
 }
