@@ -11,6 +11,8 @@
 //	ContainerStart
 //	ContainerExec…  the lifeline (create and start), beside the harness; before
 //	                it if the box may have few processes only
+//	ContainerResize only if the terminal's size changes, then each time
+//	ContainerKill   only to pass a signal on, or to end the box
 //	ContainerList   what dead launchers have left; beside the others
 //	ContainerInspect only for status 137: was it for want of memory
 //	ContainerRemove
