@@ -41,6 +41,9 @@ type Config struct {
 	Mode     Mode
 	Helpers  []string // absolute paths of vetted executables
 	MCPAllow []string // MCP tools that need no human, exact names
+
+	dir   string // where the settings that count lie, or would
+	owner int    // who may write there, beside root
 }
 
 // settings is gate.toml. All keys are optional.
@@ -55,12 +58,14 @@ type settings struct {
 // lie in the zone are an error.
 func loadConfig(systemDir string, z zone.Zone, uid int) (Config, error) {
 	name := filepath.Join(systemDir, fileName)
+	owner := 0
 	data, err := zonefile.ReadOwned(name, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		owner = uid
 		name = filepath.Join(z.ConfigDir(), fileName)
 		data, err = zonefile.ReadOwned(name, uid)
 		if errors.Is(err, fs.ErrNotExist) {
-			return Config{Mode: ModeAsk}, nil
+			return Config{Mode: ModeAsk, dir: z.ConfigDir(), owner: uid}, nil
 		}
 		if err == nil {
 			err = zonefile.Outside(z, name)
@@ -73,6 +78,7 @@ func loadConfig(systemDir string, z zone.Zone, uid int) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", name, err)
 	}
+	c.dir, c.owner = filepath.Dir(name), owner
 	return c, nil
 }
 

@@ -78,6 +78,9 @@ const usage = `Usage: cage-gate COMMAND
                                read JSON strings, one a line, from stdin
   classify [--json] --file F   the same from a file
   explain COMMAND              say which rule decided, and where
+  allow [--all | --project DIR] [--for TIME] PROGRAM [ARG…]
+  revoke [--all | --project DIR] PROGRAM [ARG…]
+  allowed [--json]             plain commands that run uncaged without asking
   log [FILTER…] [--json] [--follow]
                                what was decided; log --help lists the filters
   log summary [FILTER…]        what was gated most, and what would have been green
@@ -99,6 +102,10 @@ func Main(e Env) int {
 		return classify(e, rest)
 	case "explain":
 		return explain(e, rest)
+	case "allow", "revoke":
+		return allowCommand(e, e.Args[0], rest)
+	case "allowed":
+		return allowed(e, rest)
 	case "log":
 		return logCommand(e, rest)
 	case "version", "--version":

@@ -71,7 +71,7 @@ func (e Env) record(z zone.Zone, h *harness, m Mode, event policy.Event, v polic
 	}
 	entry := auditlog.Entry{
 		Time: e.Now(), Harness: h.name, Tool: clip(event.Call.Tool), Cwd: clip(event.Call.Cwd), Mode: string(m),
-		Class: string(v.Class), Code: string(v.Code), Decision: string(d.action), By: decider(m, d),
+		Class: string(v.Class), Code: string(v.Code), Decision: string(d.action), By: decider(m, v, d),
 	}
 	if d.green {
 		entry.Decision = string(actAllow) // also where a harness is told so by silence
@@ -95,9 +95,14 @@ func (e Env) record(z zone.Zone, h *harness, m Mode, event policy.Event, v polic
 	return nil
 }
 
-func decider(m Mode, d decision) string {
+func decider(m Mode, v policy.Verdict, d decision) string {
 	if m == ModeAudit || d.action == actAsk || d.action == actSilent && !d.green {
 		return byPrompt
+	}
+	for _, s := range v.Segments {
+		if d.green && s.Code == policy.CodeRemembered {
+			return byMemory
+		}
 	}
 	return byRule
 }

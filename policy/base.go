@@ -30,7 +30,11 @@ func (c *Classifier) BaseTokens(command string) ([]string, error) {
 	if c.env != nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoBase, sentence(c.env.code, c.env.detail))
 	}
-	words := line[0].words
+	return c.base(line[0].words)
+}
+
+// base is BaseTokens of the words of a simple command.
+func (c *Classifier) base(words []word) ([]string, error) {
 	name := words[0].text
 	base := path.Base(name)
 	switch {
@@ -60,6 +64,55 @@ func (c *Classifier) BaseTokens(command string) ([]string, error) {
 		return nil, fmt.Errorf("%w: %s needs its subcommand first", ErrNoBase, base)
 	}
 	return tokens, nil
+}
+
+// remembered judges a plain command by what a human allowed before. What runs
+// is the program found now, by its absolute path: a shell that reads its
+// profile first may know another by that name.
+func (c *Classifier) remembered(s simple, cwd string) (program string, f *finding) {
+	name := s.words[0]
+	objection := c.object(CodePlain, name.at, name.text)
+	if c.w.Remembered == nil {
+		return "", objection
+	}
+	if _, err := c.base(s.words); err != nil {
+		return "", objection
+	}
+	for _, w := range s.words {
+		if w.special {
+			return "", objection
+		}
+	}
+	ok, fault := c.w.Remembered(cwd, c.args(s))
+	if fault != "" {
+		return "", c.object(CodePlain, name.at, name.text+": "+fault)
+	}
+	if !ok {
+		return "", objection
+	}
+	program = name.text
+	if !path.IsAbs(program) {
+		program = c.onPath(name.text)
+	}
+	p, why := c.trusted(program)
+	if why == "" && runsAnything(path.Base(p.path)) {
+		why = p.path + " runs whatever it is given"
+	}
+	if why != "" {
+		return "", c.object(CodePlain, name.at, "allowed before, but "+why)
+	}
+	return program, nil
+}
+
+// onPath returns the first executable of a name on PATH, by its absolute
+// path, else the name.
+func (c *Classifier) onPath(name string) string {
+	for _, dir := range strings.Split(c.variable("PATH"), ":") {
+		if p := path.Join(path.Clean(dir), name); path.IsAbs(dir) && c.executable(p) {
+			return p
+		}
+	}
+	return name
 }
 
 // manyInOne are programs of many commands, with how many words name one.

@@ -34,6 +34,7 @@ const (
 // The codes of single commands.
 const (
 	CodePlain         Code = "plain-command"   // neither sbox, git nor a vetted helper
+	CodeRemembered    Code = "remembered"      // green: a human allowed it before
 	CodeSbox          Code = "sbox"            // green: one clean sbox command
 	CodeSboxFlag      Code = "sbox-flag"       // a flag that widens the cage, or an unknown one
 	CodeSboxNoCommand Code = "sbox-no-command" // nothing to cage
@@ -118,6 +119,7 @@ var rules = [...]rule{
 	{CodeEnv, "environment", "The environment changes what a command runs, so no shell command is green.", ""},
 
 	{CodePlain, "green commands", "Only sbox, scoped git and vetted helpers are green; put sbox before the command to run it in the cage without asking.", "helpers"},
+	{CodeRemembered, "green commands", "A human allowed this command before; cage-gate allowed lists such.", ""},
 	{CodeSbox, "green commands", "A clean sbox command runs in the cage.", ""},
 	{CodeSboxFlag, "green commands", "This flag of sbox is not green; leave it out.", ""},
 	{CodeSboxNoCommand, "green commands", "sbox needs a command; sbox COMMAND would be green.", ""},

@@ -88,7 +88,10 @@ func (c *Classifier) judge(s simple, cwd string, t *trace) judgement {
 	case c.isHelper(name.text):
 		rule, j.code, j.f = "vetted helper", CodeHelper, c.helper(s)
 	default:
-		rule, j.f = "green command", c.object(CodePlain, name.at, name.text)
+		rule, j.code, j.rewrite, j.whole = "green command", CodeRemembered, true, true
+		var program string
+		program, j.f = c.remembered(s, cwd)
+		j.prefix = []string{program}
 	}
 	t.ask(rule, j.f)
 	if j.f != nil {

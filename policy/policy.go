@@ -90,6 +90,11 @@ type World struct {
 	// the sentence says how to. nil means there is no such helper.
 	NetworkGit func(dir, remote, verb string) (ok bool, sentence string)
 
+	// Remembered says whether a human allowed this plain command, given as
+	// its arguments, for calls in dir; a fault says why nobody knows. nil
+	// means that nothing is remembered.
+	Remembered func(dir string, args []string) (ok bool, fault string)
+
 	Helpers  []string // vetted executables, absolute paths
 	MCPTools []string // MCP tools to allow, exact names
 }
