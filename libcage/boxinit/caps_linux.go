@@ -1,6 +1,7 @@
 package boxinit
 
 import (
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -43,15 +44,18 @@ func dropBounding() error {
 }
 
 // forgo takes capabilities away from every thread of the process, and from
-// what it executes.
-func forgo(caps ...uintptr) error {
+// what it executes; that it could execute something which has one of its own
+// stays, for those that are kept.
+func forgo(kept []uintptr, caps ...uintptr) error {
 	var sets capset
 	if err := unix.Capget(capHeader(), &sets[0]); err != nil {
 		return err
 	}
 	for _, c := range caps {
-		if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0); errno != 0 {
-			return errno
+		if !slices.Contains(kept, c) {
+			if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0); errno != 0 {
+				return errno
+			}
 		}
 		word, bit := c/32, uint32(1)<<(c%32)
 		sets[word].Effective &^= bit

@@ -41,7 +41,7 @@ func (b *box) idmapMounts() error {
 			return b.idmapFault(m, err)
 		}
 	}
-	if err := forgo(unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
+	if err := forgo(b.keptBounding(), unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
 		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
 	}
 	return nil

@@ -26,6 +26,8 @@ func Main(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return hold()
 	case len(argv) == 1 && argv[0] == enteredName:
 		return enteredMain(stderr)
+	case len(argv) > 2 && argv[1] == daemonCommand:
+		return report(stderr, becomeDaemon(argv[2:]))
 	case len(argv) > 2 && argv[1] == "exec":
 		return execute(argv[2:], stderr)
 	case len(argv) == 2 && argv[1] == "lifeline":

@@ -62,6 +62,7 @@ func phases() []phase {
 		{"user", (*box).makeUser},
 		{"trust-store", (*box).extendTrust},
 		{"files", (*box).writeFiles},
+		{"engine", (*box).prepareEngine},
 		{"seal", (*box).seal},
 		{"harden", (*box).harden},
 		{"forgo", (*box).forgo},

@@ -40,14 +40,15 @@ func (b *box) seal() error {
 // mounted with.
 func (b *box) forgo() error {
 	if !b.run.Plan.User.Mapped {
-		return nil
+		kept := b.keptBounding()
+		return forgo(kept, kept...)
 	}
 	if b.ownsRoots() {
 		if err := makeReadOnly(needs.RunDir); err != nil {
 			return err
 		}
 	}
-	if err := forgo(unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
+	if err := forgo(b.keptBounding(), unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
 		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
 	}
 	return nil

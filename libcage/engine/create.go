@@ -15,9 +15,22 @@ import (
 // not part of it: they travel with the handshake. A container that the engine
 // refuses is a *LaunchError.
 func (c *Client) Create(ctx context.Context, p *plan.Plan) (id string, warnings []string, err error) {
+	return c.create(ctx, p, containerConfig(p))
+}
+
+// createOnce makes a container for a command.
+func (c *Client) createOnce(ctx context.Context, p *plan.Plan, argv []string) (id string, err error) {
+	config := containerConfig(p)
+	config.Entrypoint, config.Cmd = argv, []string{}
+	config.OpenStdin, config.StdinOnce, config.AttachStdin = false, false, false
+	id, _, err = c.create(ctx, p, config)
+	return id, err
+}
+
+func (c *Client) create(ctx context.Context, p *plan.Plan, config *container.Config) (id string, warnings []string, err error) {
 	var created container.CreateResponse
 	err = c.call(ctx, "ContainerCreate", func() (err error) {
-		created, err = c.api.ContainerCreate(ctx, containerConfig(p), hostConfig(p), nil, nil, p.Name)
+		created, err = c.api.ContainerCreate(ctx, config, hostConfig(p), nil, nil, p.Name)
 		return err
 	})
 	if err != nil {
@@ -65,11 +78,14 @@ func hostConfig(p *plan.Plan) *container.HostConfig {
 		limit := p.Limits.PidsLimit
 		hc.PidsLimit = &limit
 	}
+	for _, d := range p.Devices {
+		hc.Devices = append(hc.Devices, container.DeviceMapping{PathOnHost: d.Path, PathInContainer: d.Path, CgroupPermissions: "rwm"})
+	}
 	if !p.Security.Privileged {
 		hc.CapDrop = []string{"ALL"}
 	}
 	for _, capability := range p.Security.CapAdd {
-		hc.CapAdd = append(hc.CapAdd, "CAP_"+capability.Name)
+		hc.CapAdd = append(hc.CapAdd, capabilityName(capability))
 	}
 	if p.Security.UnmaskProc {
 		// Empty lists; nil would ask for the engine's defaults.
@@ -77,6 +93,13 @@ func hostConfig(p *plan.Plan) *container.HostConfig {
 		hc.ReadonlyPaths = []string{}
 	}
 	return hc
+}
+
+func capabilityName(c plan.Capability) string {
+	if c.Name == "ALL" {
+		return c.Name
+	}
+	return "CAP_" + c.Name
 }
 
 func securityOptions(s plan.Security) []string {
@@ -103,6 +126,11 @@ func mounts(p *plan.Plan) []mount.Mount {
 			Target:   m.Target,
 			ReadOnly: m.ReadOnly,
 		})
+	}
+	for _, v := range p.Volumes {
+		// Nothing of the image is copied into an empty one.
+		options := &mount.VolumeOptions{NoCopy: true, Labels: v.Labels}
+		list = append(list, mount.Mount{Type: mount.TypeVolume, Source: v.Name, Target: v.Target, VolumeOptions: options})
 	}
 	for _, t := range p.Tmpfs {
 		list = append(list, mount.Mount{

@@ -17,6 +17,10 @@ type Options struct {
 	Action Action
 	// Engine is the posture asked for.
 	Engine plan.Mode
+	// EngineStart is when its engine starts.
+	EngineStart plan.Start
+	// EngineCache keeps what the engine inside makes for the next box.
+	EngineCache bool
 	// Name is the container's name; empty lets the launcher make one.
 	Name string
 	// NameFile is where the box's name is published, as given; empty is nowhere.
@@ -116,7 +120,7 @@ type Grammar struct {
 // Those that take something of the wall away are taken only before the first
 // argument of the harness, so that a prompt cannot be one.
 func Parse(g Grammar, args []string, getenv func(string) string) (*Options, error) {
-	o := &Options{Engine: plan.Auto}
+	o := &Options{Engine: plan.Auto, EngineStart: plan.OnDemand, EngineCache: true}
 	if err := o.readVariables(g, getenv); err != nil {
 		return nil, err
 	}

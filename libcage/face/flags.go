@@ -40,6 +40,16 @@ var flags = []flag{
 		wide: func(v string) bool { return v == string(plan.PrivilegedDind) },
 	},
 	{
+		name: "--engine-start", value: "WHEN",
+		help: "when the engine inside starts: on-demand (default), or eager",
+		set:  func(o *Options, v string) (err error) { o.EngineStart, err = engineStart(v); return err },
+	},
+	{
+		name: "--engine-cache", value: "on|off",
+		help: "keep what the engine inside makes for the project's next box (default on)",
+		set:  func(o *Options, v string) (err error) { o.EngineCache, err = onOff(v); return err },
+	},
+	{
 		name: "--name", value: "NAME",
 		help: "the box's name (default LABEL-PROJECT-RANDOM)",
 		set:  func(o *Options, v string) (err error) { o.Name, err = containerName(v); return err },
@@ -120,7 +130,7 @@ var flags = []flag{
 // later are flags of the launcher that this version has not got. They are
 // refused, since the harness would take them for something else.
 var later = []string{
-	"--engine-start", "--engine-cache", "--no-ssh", "--gpus", "--gate", "--unprotect", "--ollama",
+	"--no-ssh", "--gpus", "--gate", "--unprotect", "--ollama",
 }
 
 func modes() []string {
@@ -132,6 +142,20 @@ func engineMode(v string) (plan.Mode, error) {
 		return "", fmt.Errorf("%q is none of %s", v, strings.Join(modes(), ", "))
 	}
 	return plan.Mode(v), nil
+}
+
+func engineStart(v string) (plan.Start, error) {
+	if s := plan.Start(v); s == plan.OnDemand || s == plan.Eager {
+		return s, nil
+	}
+	return "", fmt.Errorf("%q is neither %s nor %s", v, plan.OnDemand, plan.Eager)
+}
+
+func onOff(v string) (bool, error) {
+	if v != "on" && v != "off" {
+		return false, fmt.Errorf("%q is neither on nor off", v)
+	}
+	return v == "on", nil
 }
 
 // nameForm is Docker's rule for the name of a container.

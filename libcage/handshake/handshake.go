@@ -24,6 +24,10 @@ import (
 // refuses any other.
 const Version = 2
 
+// Warning begins a progress message that a person should see without having
+// asked for progress.
+const Warning = "WARNING: "
+
 // nonceLen is the length of a nonce in characters.
 const nonceLen = 32
 

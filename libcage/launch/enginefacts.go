@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-cage/agent-cage/libcage/atomicfile"
 	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/posture"
 )
 
 // engineFacts are what a plan depends on and what an engine's restart alone
@@ -21,6 +22,8 @@ type engineFacts struct {
 	AppArmor bool `json:"appArmor"`
 	Rootless bool `json:"rootless"`
 	UserNS   bool `json:"userNS"`
+	// Runtimes are the names of the engine's OCI runtimes; it has one at least.
+	Runtimes []string `json:"runtimes"`
 
 	// These are for the receipt.
 	ID      string `json:"id"`
@@ -42,7 +45,7 @@ func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engi
 		return f, nil, err
 	}
 	f = engineFacts{
-		AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS,
+		AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS, Runtimes: info.Runtimes,
 		ID: info.ID, Version: info.ServerVersion, Kernel: info.KernelVersion,
 	}
 	warnings = clockWarning(info, time.Now())
@@ -53,6 +56,11 @@ func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engi
 		l.say.debug("engine facts: %v", err)
 	}
 	return f, nil, nil
+}
+
+// host is what a posture depends on.
+func (f *engineFacts) host() posture.Host {
+	return posture.Host{Runtimes: f.Runtimes, AppArmor: f.AppArmor, UserNamespace: f.Rootless || f.UserNS}
 }
 
 func (l *launcher) keptFactsPath(host string) string {
@@ -88,7 +96,7 @@ func (k keptFacts) read(f *engineFacts) bool {
 	}
 	data, err := os.ReadFile(k.path)
 	var kept keptFile
-	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Socket != k.socket || kept.Facts.ID == "" {
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Socket != k.socket || kept.Facts.ID == "" || len(kept.Facts.Runtimes) == 0 {
 		return false
 	}
 	*f = kept.Facts

@@ -147,13 +147,14 @@ func exists(path string) bool {
 }
 
 // decide asks the engine what the plan depends on and makes the plan.
-func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) (*planner.Decision, error) {
+func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) (*planning, error) {
 	engineFacts, warnings, err := l.askEngine(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	l.record.met(engineFacts)
-	return planner.Decide(planner.Input{
+	p := &planning{launcher: l, client: client, facts: f, engine: engineFacts, ladder: l.readLadder(engineFacts)}
+	p.input = planner.Input{
 		Payload:     l.payload,
 		Image:       l.imageOf(f, chain),
 		Options:     l.options,
@@ -165,11 +166,13 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
-		Engine:      planner.Engine{AppArmor: engineFacts.AppArmor, UserNamespace: engineFacts.Rootless || engineFacts.UserNS},
+		Engine:      planner.Engine{Host: engineFacts.host(), Ladder: p.ladder.Ladder},
 		ReadState:   l.stateReader(f),
 		Warnings:    append(f.warnings, warnings...),
 		Random:      lifecycle.Random(),
-	})
+	}
+	p.reserveCache()
+	return p, p.decide()
 }
 
 // clockSlack is how far two clocks may be apart. Beyond it, tokens and

@@ -5,6 +5,8 @@
 //	Ping            which API the engine speaks
 //	Info            whether AppArmor confines containers; beside the next
 //	ImageList       whether the image and its parents are current
+//	…               once for an engine, its kernel and the image: probes of what
+//	                a rootless engine in the box takes
 //	ContainerCreate
 //	ContainerAttach before the start, so that no byte is lost
 //	ContainerWait   before the start, so that no end is missed
@@ -175,28 +177,28 @@ func (l *launcher) run() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	decision, err := l.decide(ctx, client, facts, chain)
+	l.identify(facts)
+	planned, err := l.decide(ctx, client, facts, chain)
 	if err != nil {
 		return 0, explain(ctx, err)
 	}
-	l.own(facts, decision.Plan)
+	defer planned.releaseCache()
 	if l.options.Action == face.DryRun {
-		return 0, show.Plan(l.sys.Stdout, decision.Plan, l.options.Form)
+		return 0, show.Plan(l.sys.Stdout, planned.decision.Plan, l.options.Form)
 	}
-	l.record.receipt.Plan = decision.Plan
-	l.tell(facts, decision.Plan)
-	for _, w := range decision.Plan.Warnings {
-		l.say.warn(w)
-	}
+	planned.announce()
 	l.mentionNews()
-	if err := l.seed(facts, decision.Plan.User.Home); err != nil {
+	if err := l.seed(facts, planned.decision.Plan.User.Home); err != nil {
 		return 0, err
 	}
 	l.enter("build")
 	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}
-	b := &box{launcher: l, engine: client, decision: decision, facts: facts, signals: signals}
+	if err := planned.climb(ctx); err != nil {
+		return 0, explain(ctx, err)
+	}
+	b := &box{launcher: l, engine: client, decision: planned.decision, facts: facts, signals: signals}
 	return b.live(ctx, release)
 }
 

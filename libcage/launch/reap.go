@@ -12,21 +12,33 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/receipt"
 )
 
-// own marks the box as this launcher's.
-func (l *launcher) own(f *facts, p *plan.Plan) {
-	p.Labels[lifecycle.LabelPosture] = string(p.Posture.Mode)
+// identify finds out who this launcher is to its boxes.
+func (l *launcher) identify(f *facts) {
 	host, err := lifecycle.ThisHost()
 	if err != nil {
 		l.say.warn(fmt.Sprintf("a box that this launcher leaves would have to be removed by hand: %v", err))
-	} else {
-		// Behind sudo, the box is the caller's to see.
-		host.Self.UID = f.caller.UID
-		maps.Copy(p.Labels, host.Self.Labels())
-		l.host = host
+		return
+	}
+	// Behind sudo, the box is the caller's to see.
+	host.Self.UID = f.caller.UID
+	l.host = host
+}
+
+// own marks the box and its volume as this launcher's.
+func (l *launcher) own(p *plan.Plan) {
+	p.Labels[lifecycle.LabelPosture] = string(p.Posture.Mode)
+	if l.host != nil {
+		maps.Copy(p.Labels, l.host.Self.Labels())
+		for _, v := range p.Volumes {
+			if v.Name != "" {
+				maps.Copy(v.Labels, l.host.Self.OwnerLabels())
+			}
+		}
 	}
 	if l.options.NameFile == "" {
 		return
 	}
+	var err error
 	if p.NameFile, err = filepath.Abs(l.options.NameFile); err != nil {
 		l.say.warn(fmt.Sprintf("--name-file: %v", err))
 		return

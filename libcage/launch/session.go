@@ -6,6 +6,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
@@ -36,7 +37,7 @@ func (s *session) run() (exitstatus.End, error) {
 	s.started, s.watch = make(chan struct{}), newWatch()
 	dialogue := handshake.NewDialogue(s.nonce, s.output(), handshake.Events{
 		Ready:    s.sendRun,
-		Progress: func(line string) { s.say.debug("cage-init: %s", line) },
+		Progress: s.progress,
 		Go:       s.harnessStarts,
 	})
 	copied := make(chan error, 1)
@@ -93,6 +94,15 @@ func (s *session) sendRun(trusted []cabundle.ID) error {
 		run.Witnesses = []witness.Witness{w}
 	}
 	return handshake.WriteRun(s.streams.Stdin(), run)
+}
+
+// progress takes what cage-init says on its way to the harness.
+func (s *session) progress(line string) {
+	if warning, ok := strings.CutPrefix(line, handshake.Warning); ok {
+		s.say.warn(warning)
+		return
+	}
+	s.say.debug("cage-init: %s", line)
 }
 
 // harnessStarts is called before the harness's first byte is passed on.

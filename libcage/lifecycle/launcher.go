@@ -51,6 +51,10 @@ func (l Launcher) Labels() map[string]string {
 	return labels
 }
 
+// OwnerLabels returns the labels of what outlives the launcher and is its
+// user's.
+func (l Launcher) OwnerLabels() map[string]string { return l.owner() }
+
 // owner are the labels of all that a user has made on a machine: what is asked
 // for of an engine, which others may use too. A machine without an id is known
 // until its next boot.

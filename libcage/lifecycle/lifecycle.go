@@ -29,6 +29,9 @@ const (
 	KindProbe = "probe"
 	// KindBuild is an image that was built here.
 	KindBuild = "build"
+	// KindEngineCache is a volume that the engine in a project's boxes keeps its
+	// images and containers in.
+	KindEngineCache = "engine-cache"
 )
 
 // BoxLabels returns the labels of a box.

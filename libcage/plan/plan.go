@@ -30,6 +30,10 @@ type Plan struct {
 	User User `json:"user"`
 	// Mounts are the host directories that the box sees, in mount order.
 	Mounts []Mount `json:"mounts"`
+	// Volumes are the engine's volumes that the box sees.
+	Volumes []Volume `json:"volumes,omitempty"`
+	// Devices are the host devices that the box may open.
+	Devices []Device `json:"devices,omitempty"`
 	// Tmpfs are the box's own memory file systems.
 	Tmpfs []Tmpfs `json:"tmpfs,omitempty"`
 	// Env names the variables that travel with the handshake.
@@ -71,9 +75,41 @@ const (
 
 // Posture is the posture of a run and how it was arrived at.
 type Posture struct {
-	Mode    Mode     `json:"mode"`
+	Mode Mode `json:"mode"`
+	// Rung is what a rootless engine is given; empty in other postures.
+	Rung Rung `json:"rung,omitempty"`
+	// Start is when the engine starts; empty if there is none.
+	Start   Start    `json:"start,omitempty"`
 	Reasons []string `json:"reasons"`
 }
+
+// Rung is what a box is given for a rootless engine, the less the lower.
+type Rung string
+
+// The rungs, from the lowest.
+const (
+	// Plain is nothing: user namespaces are open to everybody.
+	Plain Rung = "plain"
+	// Profile is an AppArmor profile that allows user namespaces.
+	Profile Rung = "profile"
+	// ProfileCap is that profile, and SYS_ADMIN in the bounding set.
+	ProfileCap Rung = "profile-cap"
+	// Cap is SYS_ADMIN in the bounding set, without a profile.
+	Cap Rung = "cap"
+	// Unsupported is the end of the ladder: no rung works.
+	Unsupported Rung = "unsupported"
+)
+
+// Start is when the engine in the box starts.
+type Start string
+
+// The times at which an engine can start.
+const (
+	// OnDemand is when something first connects.
+	OnDemand Start = "on-demand"
+	// Eager is with the box.
+	Eager Start = "eager"
+)
 
 // Project is the project directory.
 type Project struct {
@@ -115,6 +151,21 @@ type Mount struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 	// Idmap asks cage-init to show the files of HostUID:HostGID as UID:GID.
 	Idmap  bool   `json:"idmap,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Volume is a volume of the engine's. The engine makes one that is missing.
+type Volume struct {
+	// Name is empty for a volume that is the box's alone and goes with it.
+	Name   string            `json:"name,omitempty"`
+	Target string            `json:"target"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Reason string            `json:"reason"`
+}
+
+// Device is a device of the engine's host, at the same path in the box.
+type Device struct {
+	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 

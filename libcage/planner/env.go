@@ -23,7 +23,8 @@ const boxPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 // decideEnv returns the harness's environment and the names with the reason
 // of each, both sorted by name. A later source wins: what the box needs, the
 // payload, what is forwarded by default, what the caller named.
-func decideEnv(in Input, u plan.User) (env []string, names []plan.Env) {
+func decideEnv(in Input, p *plan.Plan) (env []string, names []plan.Env) {
+	u := p.User
 	type value struct{ text, reason string }
 	all := map[string]value{
 		"HOME":    {u.Home, "the harness's home"},
@@ -32,6 +33,9 @@ func decideEnv(in Input, u plan.User) (env []string, names []plan.Env) {
 		"SHELL":   {"/bin/bash", "the box's shell"},
 		"PATH":    {u.Home + "/.local/bin:" + boxPath, "the box's own programs"},
 		"LANG":    {"C.UTF-8", "the locale that every box has"},
+	}
+	if p.Posture.Start != "" {
+		all["DOCKER_HOST"] = value{"unix://" + needs.EngineSocket, "the engine in the box"}
 	}
 	if in.Terminfo {
 		// The empty element stands for the image's own directories.

@@ -50,11 +50,13 @@ type Input struct {
 
 // Engine is what the plan must know of the engine.
 type Engine struct {
-	// AppArmor says that the engine confines containers with it.
-	AppArmor bool
-	// UserNamespace says that it runs containers in a user namespace: it is
-	// rootless, or remaps ids.
-	UserNamespace bool
+	posture.Host
+	// Ladder is what a rootless engine in a box takes; nil if nobody knows yet.
+	Ladder *posture.Ladder
+	// Cache is the volume for what the engine in the box keeps; empty if it is
+	// to keep nothing. CacheTaken says that another box has it.
+	Cache      string
+	CacheTaken bool
 }
 
 // Decision is a plan and the values that go with its names.
@@ -80,7 +82,6 @@ func Decide(in Input) (*Decision, error) {
 		Limits:   in.Options.Limits,
 		Terminal: in.Terminal,
 		Command:  command(in.Payload, in.Options),
-		Warnings: in.Warnings,
 		Tmpfs:    []plan.Tmpfs{{Target: needs.RunDir, Mode: 0o755, Reason: "what travels with the handshake, never on a disk"}},
 	}
 	if p.Name == "" {
@@ -93,14 +94,22 @@ func Decide(in Input) (*Decision, error) {
 	if p.User, err = decideUser(in.Caller, in.Options.User, in.Engine); err != nil {
 		return nil, err
 	}
-	if p.Posture, err = posture.Resolve(in.Options.Engine); err != nil {
+	given, err := posture.Resolve(posture.Input{
+		Asked: in.Options.Engine, Start: in.Options.EngineStart, Host: in.Engine.Host, Ladder: in.Engine.Ladder,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Posture, p.Security, p.Devices = given.Posture, given.Security, given.Devices
+	p.Security.CapAdd = capabilities(p)
+	p.Warnings = append(slices.Clone(in.Warnings), given.Warnings...)
+	if err := decideEngine(in, p); err != nil {
 		return nil, err
 	}
 	if p.Mounts, err = decideMounts(in, p.User); err != nil {
 		return nil, err
 	}
-	p.Security = security(p.User, in.Engine)
-	env, names := decideEnv(in, p.User)
+	env, names := decideEnv(in, p)
 	p.Env = names
 	return &Decision{Plan: p, Env: env}, nil
 }
@@ -156,17 +165,50 @@ func command(p *payload.Payload, o *face.Options) plan.Command {
 	}
 }
 
-func security(u plan.User, e Engine) plan.Security {
-	s := plan.Security{
-		CapAdd:      needs.Capabilities(u),
-		Seccomp:     posture.Seccomp(),
-		SeccompName: posture.SeccompName,
+// capabilities are those of cage-init, and what its posture adds to them.
+func capabilities(p *plan.Plan) []plan.Capability {
+	switch p.Posture.Mode {
+	case plan.PrivilegedDind:
+		return nil // it has them all
+	case plan.Sysbox:
+		return []plan.Capability{{Name: "ALL", Reason: "of the box's own user namespace, which Sysbox makes: for the engine inside; the harness has none"}}
 	}
-	if e.AppArmor {
-		s.AppArmor = "unconfined"
-		s.AppArmorReason = "the engine's default profile denies every mount, also those that cage-init and bubblewrap make"
+	caps := needs.Capabilities(p.User)
+	for _, c := range p.Security.CapAdd {
+		has := func(other plan.Capability) bool { return other.Name == c.Name }
+		if i := slices.IndexFunc(caps, has); i >= 0 {
+			caps[i].Reason += "; " + c.Reason
+		} else {
+			caps = append(caps, c)
+		}
 	}
-	return s
+	return caps
+}
+
+// decideEngine gives the engine in the box a place for what it keeps, which is
+// not the box's own layer: the kernel does not lay an overlay upon one.
+func decideEngine(in Input, p *plan.Plan) error {
+	if p.Posture.Start == "" {
+		return nil
+	}
+	if p.Posture.Mode == plan.Sysbox && p.User.Idmapped() {
+		return exitstatus.Faultf(exitstatus.EngineStartFailed,
+			"Sysbox runs boxes in a user namespace, where files of root cannot be shown as another user's: start as an ordinary user, or give --user UID:GID")
+	}
+	v := plan.Volume{Target: needs.EngineDir}
+	switch {
+	case in.Engine.Cache == "":
+		v.Reason = "what the engine inside keeps, until the box ends"
+	case in.Engine.CacheTaken:
+		v.Reason = "what the engine inside keeps, until the box ends: another box has the project's volume"
+		p.Warnings = append(p.Warnings, "another box of this project has its images and containers: the engine in this one starts empty, and what it makes goes with the box")
+	default:
+		v.Name = in.Engine.Cache
+		v.Labels = map[string]string{lifecycle.LabelKind: lifecycle.KindEngineCache, lifecycle.LabelProject: in.Project}
+		v.Reason = "what the engine inside keeps for the project's next box"
+	}
+	p.Volumes = []plan.Volume{v}
+	return nil
 }
 
 func decideMounts(in Input, u plan.User) ([]plan.Mount, error) {
@@ -207,7 +249,7 @@ func reserved(target string) string {
 	if target == "/" {
 		return "it is the box's root"
 	}
-	for _, dir := range []string{"/proc", "/sys", "/dev", needs.RunDir, needs.BinaryDir} {
+	for _, dir := range []string{"/proc", "/sys", "/dev", needs.RunDir, needs.BinaryDir, needs.EngineDir} {
 		if target == dir || host.Within(target, dir) || host.Within(dir, target) {
 			return fmt.Sprintf("the box needs its own %s", dir)
 		}

@@ -29,6 +29,12 @@ func DockerRun(p *plan.Plan) string {
 	for _, m := range p.Mounts {
 		l.flag("--mount", bind(m))
 	}
+	for _, v := range p.Volumes {
+		l.flag("--mount", volume(v))
+	}
+	for _, d := range p.Devices {
+		l.flag("--device", d.Path)
+	}
 	for _, m := range p.Tmpfs {
 		l.flag("--mount", tmpfs(m))
 	}
@@ -101,6 +107,18 @@ func bind(m plan.Mount) string {
 	fields := []string{"type=bind", "source=" + m.Source, "target=" + m.Target}
 	if m.ReadOnly {
 		fields = append(fields, "readonly")
+	}
+	return csv(fields)
+}
+
+func volume(v plan.Volume) string {
+	fields := []string{"type=volume"}
+	if v.Name != "" {
+		fields = append(fields, "source="+v.Name)
+	}
+	fields = append(fields, "target="+v.Target, "volume-nocopy")
+	for _, key := range slices.Sorted(maps.Keys(v.Labels)) {
+		fields = append(fields, "volume-label="+key+"="+v.Labels[key])
 	}
 	return csv(fields)
 }

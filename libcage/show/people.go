@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,13 +24,19 @@ func People(w io.Writer, p *plan.Plan) error {
 	row("box", p.Name, "")
 	row("name file", p.NameFile, "--name-file")
 	row("image", p.Image.Ref, p.Image.Reason)
-	row("engine", string(p.Posture.Mode), strings.Join(p.Posture.Reasons, "; "))
+	row("engine", postureText(p.Posture), strings.Join(p.Posture.Reasons, "; "))
 	row("project", p.Project.Dir, p.Project.Reason)
 	row("user", fmt.Sprintf("%s %d:%d", p.User.Name, p.User.UID, p.User.GID), p.User.Reason)
 	row("command", quoted(p.Command.Argv), p.Command.Reason)
 	row("terminal", connection(p.Terminal), "")
 	for _, m := range p.Mounts {
 		row("mount", mountText(m), m.Reason)
+	}
+	for _, v := range p.Volumes {
+		row("volume", volumeText(v), v.Reason)
+	}
+	for _, d := range p.Devices {
+		row("device", d.Path, d.Reason)
 	}
 	for _, m := range p.Tmpfs {
 		row("memory", m.Target, m.Reason)
@@ -41,6 +48,13 @@ func People(w io.Writer, p *plan.Plan) error {
 		row("capability", c.Name, c.Reason)
 	}
 	row("seccomp", p.Security.SeccompName, "")
+	if p.Security.UnmaskProc {
+		row("proc", "unmasked", "else containers inside cannot mount their own")
+	}
+	if p.Security.Privileged {
+		row("privileged", "yes", "nothing walls the box off from the engine's host")
+	}
+	row("runtime", p.Security.Runtime, "")
 	row("apparmor", p.Security.AppArmor, p.Security.AppArmorReason)
 	row("network", p.Network.Mode, p.Network.Reason)
 	row("memory limit", number(p.Limits.MemoryBytes), "bytes")
@@ -61,6 +75,21 @@ func mountText(m plan.Mount) string {
 		text += " (read-only)"
 	}
 	return text
+}
+
+func postureText(p plan.Posture) string {
+	text := string(p.Mode)
+	if p.Rung != "" {
+		text += ", rung " + string(p.Rung)
+	}
+	if p.Start != "" {
+		text += ", " + string(p.Start)
+	}
+	return text
+}
+
+func volumeText(v plan.Volume) string {
+	return cmp.Or(v.Name, "the box's alone") + " → " + v.Target
 }
 
 func connection(t plan.Terminal) string {

@@ -11,6 +11,11 @@ const (
 	// RunDir is memory of the box, owned by its root, mode 0755. Secrets go
 	// there and nowhere else.
 	RunDir = "/run/agent-cage"
+	// EngineDir is what the engine in the box keeps: a volume, so that it is on
+	// a file system that images can be unpacked on.
+	EngineDir = "/var/lib/agent-cage"
+	// EngineSocket is where the engine in the box listens.
+	EngineSocket = RunDir + "/docker.sock"
 )
 
 // Capabilities returns the capabilities of cage-init, the fewest with which it

@@ -1,0 +1,5 @@
+abi <abi/4.0>,
+
+profile agent-cage-engine flags=(unconfined) {
+  userns,
+}
