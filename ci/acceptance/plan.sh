@@ -18,6 +18,9 @@ tty, stdin = plan["terminal"]["tty"], True
 mounts = []
 for m in plan["mounts"]:
     mounts.append({"Type": "bind", "Source": m["source"], "Target": m["target"], **({"ReadOnly": True} if m.get("readOnly") else {})})
+for v in plan.get("volumes", []):
+    options = {"NoCopy": True, **({"Labels": v["labels"]} if v.get("labels") else {})}
+    mounts.append({"Type": "volume", **({"Source": v["name"]} if v.get("name") else {}), "Target": v["target"], "VolumeOptions": options})
 for m in plan.get("tmpfs", []):
     options = {"Mode": m["mode"], **({"SizeBytes": m["sizeBytes"]} if m.get("sizeBytes") else {})}
     mounts.append({"Type": "tmpfs", "Target": m["target"], "TmpfsOptions": options})
@@ -35,8 +38,11 @@ host.update({
     "Memory": limits.get("memoryBytes", 0),
     "NanoCpus": limits.get("nanoCpus", 0),
     "PidsLimit": limits.get("pidsLimit") or host["PidsLimit"],
+    "Devices": [{"PathOnHost": d["path"], "PathInContainer": d["path"], "CgroupPermissions": "rwm"} for d in plan.get("devices", [])],
     "ConsoleSize": box["HostConfig"]["ConsoleSize"],
 })
+if security.get("unmaskProc"):
+    host["MaskedPaths"] = host["ReadonlyPaths"] = []
 # The engine's own consequence of a memory limit.
 if host["Memory"]:
     host["MemorySwap"] = 2 * host["Memory"]
@@ -131,6 +137,10 @@ extra() {
 t "the image is built" toy_is_built
 t "a container without options" bare_container
 t "a plain box" same plain
+t "a rootless engine" same rootless --engine rootless
+t "a plan without a volume is seen" seen 'del plan["volumes"]'
+t "a plan with masks is seen" seen 'del plan["security"]["unmaskProc"]'
+t "a rootless engine that keeps nothing" same forgetful --engine rootless --engine-cache off
 t "limits, a network, a user" same all --memory 256m --cpus 1.5 --pids-limit 100 --network host --user 1234:1235
 t "a plan without a limit is seen" seen 'del plan["limits"]["pidsLimit"]'
 t "a plan with fewer capabilities is seen" seen 'plan["security"]["capAdd"].pop()'

@@ -57,6 +57,8 @@ func TestParse(t *testing.T) {
 		{"widening before", []string{"--network", "host", "-p", "hi"}, nil, Options{Network: "host", Args: []string{"-p", "hi"}}},
 		{"widening behind the directory", []string{"/x", "--network", "host", "-p"}, nil, Options{Dir: "/x", Network: "host", Args: []string{"-p"}}},
 		{"network that does not widen, late", []string{"-p", "--network", "none"}, nil, Options{Network: "none", Args: []string{"-p"}}},
+		{"an engine at once", []string{"--engine-start", "eager"}, nil, Options{EngineStart: plan.Eager}},
+		{"an engine that keeps nothing", []string{"-p", "--engine-cache=off"}, nil, Options{EngineCache: true, Args: []string{"-p"}}},
 		{"user", []string{"--user", "1000"}, nil, Options{User: &User{1000, 1000}}},
 		{"user and group", []string{"--user", "1000:100"}, nil, Options{User: &User{1000, 100}}},
 		{"variables", nil, []string{"CLAUDE_BOX_ENGINE_MODE=none", "CLAUDE_BOX_DEBUG=yes", "CLAUDE_BOX_EXTRA_VARS=A, B\tC_1", "CLAUDE_BOX_EXTRA_MOUNTS=/a:/b\n\n/c:/d/:ro\n"},
@@ -70,6 +72,11 @@ func TestParse(t *testing.T) {
 			if tt.want.Engine == "" {
 				tt.want.Engine = plan.Auto
 			}
+			if tt.want.EngineStart == "" {
+				tt.want.EngineStart = plan.OnDemand
+			}
+			// The zero value of the table is what most rows are about.
+			tt.want.EngineCache = !tt.want.EngineCache
 			got, err := Parse(claude, tt.args, env(tt.env...))
 			if err != nil {
 				t.Fatal(err)
@@ -103,6 +110,8 @@ func TestParseRefuses(t *testing.T) {
 		{"bogus form", []string{"--dry-run=yaml"}, nil, `"yaml" is neither json nor docker`},
 		{"value for none", []string{"--exec=1"}, nil, "--exec takes no value"},
 		{"bogus engine", []string{"--engine", "bogus"}, nil, `--engine: "bogus" is none of auto, sysbox`},
+		{"bogus start", []string{"--engine-start", "now"}, nil, `--engine-start: "now" is neither on-demand nor eager`},
+		{"bogus cache", []string{"--engine-cache=yes"}, nil, `--engine-cache: "yes" is neither on nor off`},
 		{"bogus engine by variable", nil, []string{"CLAUDE_BOX_ENGINE_MODE=bogus"}, "CLAUDE_BOX_ENGINE_MODE: "},
 		{"name with a slash", []string{"--name", "a/b"}, nil, `--name: invalid container name "a/b"`},
 		{"name of one letter", []string{"--name", "a"}, nil, "invalid container name"},

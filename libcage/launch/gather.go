@@ -172,7 +172,10 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		Random:      lifecycle.Random(),
 	}
 	p.reserveCache()
-	return p, p.decide()
+	if err := p.decide(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // clockSlack is how far two clocks may be apart. Beyond it, tokens and

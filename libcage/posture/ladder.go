@@ -3,6 +3,7 @@ package posture
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -126,8 +127,8 @@ func Climb(ctx context.Context, p Prober, h Host) (*Ladder, error) {
 				l.Rung = rung
 				return l, nil
 			}
-			refused, ok := err.(*RefusedError)
-			if !ok {
+			var refused *RefusedError
+			if !errors.As(err, &refused) {
 				return nil, err
 			}
 			reason = oneLine(refused.Reason)
