@@ -12,38 +12,6 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
 
-// enginePaths are where container engines listen. A mount may begin anywhere
-// along them, so every end of each is looked for below every mount.
-var enginePaths = []string{
-	"/var/run/docker.sock",
-	"/var/run/docker/docker.sock",
-	"/var/run/docker/containerd/containerd.sock",
-	"/var/run/docker/metrics.sock",
-	"/var/run/containerd/containerd.sock",
-	"/var/run/containerd/containerd.sock.ttrpc",
-	"/var/run/podman/podman.sock",
-	"/var/run/crio/crio.sock",
-	"/var/run/buildkit/buildkitd.sock",
-	"/var/run/cri-dockerd.sock",
-	"/var/run/k3s/containerd/containerd.sock",
-	"/var/run/user/*/docker.sock",
-	"/var/run/user/*/podman/podman.sock",
-	"/var/run/user/*/containerd/containerd.sock",
-	"/var/run/user/*/buildkit/buildkitd.sock",
-	"/var/run/user/*/docker/containerd/containerd.sock",
-	"/var/snap/docker/common/run/docker.sock",
-	"/home/*/.docker/run/docker.sock",
-	"/home/*/.docker/desktop/docker.sock",
-	"/home/*/.docker/desktop/docker-cli.sock",
-	"/home/*/.colima/*/docker.sock",
-	"/home/*/.colima/*/containerd.sock",
-	"/home/*/.lima/*/sock/docker.sock",
-	"/home/*/.rd/docker.sock",
-	"/home/*/.orbstack/run/docker.sock",
-	"/home/*/.local/share/containers/podman/machine/*/podman.sock",
-	"/home/*/.local/share/containers/podman/machine/podman.sock",
-}
-
 // kernelFS are file systems in which no socket can be.
 var kernelFS = map[string]bool{
 	"proc": true, "sysfs": true, "cgroup": true, "cgroup2": true, "devpts": true, "mqueue": true,
@@ -73,7 +41,7 @@ func (b *box) refuseSocket() error {
 // engineSocket returns the path in the box of an engine's socket, or "". A
 // mount that is itself a socket is one under whatever name.
 func engineSocket(root string, mounts mountTable) string {
-	named, unnamed := ends(enginePaths)
+	named, unnamed := ends(needs.EngineSockets())
 	for _, m := range mounts {
 		if m.Point == "/" || kernelFS[m.FSType] {
 			continue

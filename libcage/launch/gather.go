@@ -86,6 +86,9 @@ func (l *launcher) gather() (*facts, error) {
 	if err := f.findGit(); err != nil {
 		return nil, err
 	}
+	if err := l.refuseSockets(f); err != nil {
+		return nil, err
+	}
 	if settings := ".env." + l.payload.Label; exists(filepath.Join(project, settings)) {
 		f.warnings = append(f.warnings, settings+" of the project is not read: this version takes no settings from a project")
 	}
@@ -93,6 +96,25 @@ func (l *launcher) gather() (*facts, error) {
 		f.warnings = append(f.warnings, fmt.Sprintf("the project belongs to user %d, and what is not root's is not the harness's to write: start as that user, or with --user %d", owner, owner))
 	}
 	return f, nil
+}
+
+// refuseSockets makes sure that no mount brings an engine's socket along. Who
+// talks to one is root on its machine.
+func (l *launcher) refuseSockets(f *facts) error {
+	own := strings.TrimPrefix(l.getenv("DOCKER_HOST"), "unix://")
+	sources := []string{f.project, f.gitDir}
+	for _, m := range f.mounts {
+		sources = append(sources, m.Source)
+	}
+	for _, source := range sources {
+		if source == "" {
+			continue
+		}
+		if err := host.ThisMachine().Refuse(source, own); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // terminfoEntry is a terminal's description and its path in a terminfo
