@@ -274,6 +274,23 @@ by_tstp() {
 		end 0
 	STEPS
 }
+# A box that nobody watches over within 5 seconds of its start ends.
+at_once() {
+    in_shell "${plain_shell[@]}" <<-STEPS
+		wait [$] $
+		send "\$SHELL_BOX sh harness.sh\\r"
+		wait ready
+		run kill -TSTP \$(ps -o pid= --ppid \$PID)
+		wait Stopped
+		pause 6s
+		send "fg\\r"
+		wait $modes_on_again
+		send "q"
+		wait $modes_off.*[$] $
+		send "exit\\r"
+		end 6
+	STEPS
+}
 # Nobody is told of a SIGSTOP: whoever is at the shell then has to make the
 # terminal usable.
 by_stop() {
@@ -415,6 +432,7 @@ t "signals to the launcher do, those that end it at once too" launcher_is_signal
 t "the loss of the engine does" engine_is_lost
 t "a hangup is the harness's" hangs_up
 t "SIGTSTP gives the terminal to the shell, and fg takes it back" by_tstp
+t "the box of a launcher that is stopped at once lives" at_once
 t "fg after SIGSTOP takes it back" by_stop
 t "and in front of bash" in_bash
 t "an orphan does not stop" orphaned

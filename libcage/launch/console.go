@@ -33,6 +33,9 @@ type console struct {
 	// changed is told that the terminal may have another size, and whether the
 	// launcher was stopped in the meantime; nil tells nobody.
 	changed atomic.Pointer[func(resumed bool)]
+	// settled is closed when the launcher can be stopped: a box that is without
+	// its lifeline for long ends. nil is a box that does not run.
+	settled atomic.Pointer[<-chan struct{}]
 
 	// mu keeps the harness's output away from a suspended terminal.
 	mu     sync.Mutex
@@ -118,10 +121,12 @@ func (c *console) change(resumed bool) {
 	}
 }
 
-// attend has f told of changes from now on.
-func (c *console) attend(f func(resumed bool)) {
+// attend has f told of changes from now on. No suspension begins before settled
+// is closed, if that is soon.
+func (c *console) attend(f func(resumed bool), settled <-chan struct{}) {
 	if c != nil {
 		c.changed.Store(&f)
+		c.settled.Store(&settled)
 	}
 }
 
@@ -176,6 +181,13 @@ func (c *console) size() *handshake.Size {
 // suspend stops this process as the shell expects of SIGTSTP, with the
 // terminal as it was found, and takes it again when the process goes on.
 func (c *console) suspend() error {
+	if settled := c.settled.Load(); settled != nil {
+		select {
+		case <-*settled:
+		case <-c.closed:
+		case <-time.After(lifelineLatest):
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lend()

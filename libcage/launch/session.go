@@ -45,7 +45,7 @@ func (s *session) run() (exitstatus.End, error) {
 		err := s.streams.Copy(dialogue, outlet{s.sys.Stderr})
 		copied <- errors.Join(err, dialogue.Close())
 	})
-	s.console.attend(s.windowChanged)
+	s.console.attend(s.windowChanged, s.watch.over)
 	k := &keeper{session: s, copied: copied}
 	k.keep()
 	s.console.close()
