@@ -41,6 +41,7 @@ type Config struct {
 	Mode     Mode
 	Helpers  []string // absolute paths of vetted executables
 	MCPAllow []string // MCP tools that need no human, exact names
+	GitHub   GitHub   // what gh-issue may talk to
 
 	dir   string // where the settings that count lie, or would
 	owner int    // who may write there, beside root
@@ -51,6 +52,18 @@ type settings struct {
 	Mode     string   `toml:"mode"`
 	Helpers  []string `toml:"helpers"`
 	MCPAllow []string `toml:"mcp-allow"`
+	GitHub   github   `toml:"github"`
+}
+
+// LoadConfig returns the zone and the settings of the user uid, whose home
+// directory, absolute, is given. systemDir is SystemDir but for tests.
+func LoadConfig(home, systemDir string, uid int) (Config, zone.Zone, error) {
+	z, err := zonefile.LoadFrom(home, systemDir)
+	if err != nil {
+		return Config{}, zone.Zone{}, err
+	}
+	c, err := loadConfig(systemDir, z, uid)
+	return c, z, err
 }
 
 // loadConfig reads root's settings, else the user's; absent ones mean the
@@ -113,6 +126,10 @@ func parseConfig(data []byte, z zone.Zone) (Config, error) {
 			return Config{}, fmt.Errorf("mcp-allow: %q is not the exact name of an MCP tool", t)
 		}
 		c.MCPAllow = append(c.MCPAllow, t)
+	}
+	var err error
+	if c.GitHub, err = s.GitHub.parse(); err != nil {
+		return Config{}, fmt.Errorf("github: %w", err)
 	}
 	return c, nil
 }

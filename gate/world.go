@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-cage/agent-cage/policy"
 	"github.com/agent-cage/agent-cage/zone"
-	"github.com/agent-cage/agent-cage/zone/zonefile"
 )
 
 // load reads what a decision rests on besides the call itself.
@@ -18,12 +17,7 @@ func (e Env) load() (Config, zone.Zone, error) {
 	if err != nil {
 		return Config{}, zone.Zone{}, err
 	}
-	z, err := zonefile.LoadFrom(home, e.System)
-	if err != nil {
-		return Config{}, zone.Zone{}, err
-	}
-	c, err := loadConfig(e.System, z, e.UID)
-	return c, z, err
+	return LoadConfig(home, e.System, e.UID)
 }
 
 // world puts together the classifier's world for calls in the directory cwd.

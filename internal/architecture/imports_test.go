@@ -22,12 +22,13 @@ var layers = map[string][]string{
 	"sandbox":               {"sandbox", "zone"},
 	"zone":                  {"zone"},
 	"images":                {},
-	"ci":                    {"internal/scriptedapi", "internal/bench"},
+	"ci":                    {"internal/scriptedapi", "internal/githubserver", "internal/bench"},
 	"ci/toy-box":            {"libcage"},
 	"ci/bench-sbox":         {"sandbox"},
 	"internal/bench":        {},
 	"internal/version":      {},
 	"internal/scriptedapi":  {"internal/scriptedapi"},
+	"internal/githubserver": {},
 	"internal/architecture": {},
 }
 

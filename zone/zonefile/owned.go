@@ -1,6 +1,7 @@
 package zonefile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -47,6 +48,50 @@ func ReadOwned(name string, uid int) ([]byte, error) {
 	if st.Size > maxSize {
 		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxSize)
 	}
+	return readBounded(f, name)
+}
+
+// ReadPrivate returns the content of a secret of at most 1 MiB that uid alone
+// can read: a regular file with one name, not a symlink, owned by uid, of mode
+// 0600 or less, in directories as ReadOwned wants them. The error of a missing
+// file satisfies fs.ErrNotExist.
+func ReadPrivate(name string, uid int) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s: a symlink, not a file", name)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: name, Err: err}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	case int(st.Uid) != uid:
+		return nil, fmt.Errorf("%s: owned by uid %d, not by you", name, st.Uid)
+	case st.Mode&0o177 != 0:
+		return nil, fmt.Errorf("%s: mode %04o; chmod 600 it", name, st.Mode&0o7777)
+	case st.Nlink != 1:
+		return nil, fmt.Errorf("%s: it has other names (hard links)", name)
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{filepath.Dir(name), real} {
+		if err := checkDirs(dir, uid); err != nil {
+			return nil, err
+		}
+	}
+	return readBounded(f, name)
+}
+
+func readBounded(f *os.File, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, err
