@@ -132,11 +132,13 @@ codex_turns() {
     turn "$(expect 'exited with code 0')" "$(exec_call 'touch outside; id -u >who')"
     printf ,
     turn "$1" "$(patch_call new.txt)"
+    printf ,
+    turn "$(expect 'Updated the following files')" "$(patch_call .envrc)"
 }
 
 codex_mode() {
     fresh "$1"
-    session codex "$(good_hook codex)" "$(codex_turns "$2")" '"expect": {"result": ["not on the list of read-only ones"]},'
+    session codex "$(good_hook codex)" "$(codex_turns "$2")" '"expect": {"result": ["executes this file later"]},'
 }
 
 # broken HARNESS HOOK: with that hook neither a command nor a file comes about.
@@ -205,11 +207,11 @@ if [ -z "$codex" ]; then
 else
     for mode in ask deny; do
         t "codex, $mode: each class" codex_mode $mode "$(expect "$plain")"
-        t "codex, $mode: green ran, the rest did not" is '.git marker ' "$(files)"
+        t "codex, $mode: green ran, the rest did not" is '.git marker new.txt ' "$(files)"
         t "codex, $mode: the commit was made in the cage" is 'by the agent' "$(commits)"
     done
     t "codex, cage: each class" codex_mode cage "$(expect 'exited with code 0')"
-    t "codex, cage: the plain command ran" is '.git marker outside who ' "$(files)"
+    t "codex, cage: the plain command ran" is '.git marker new.txt outside who ' "$(files)"
     t "codex, cage: and could not leave" caged codex
     sound codex
 fi

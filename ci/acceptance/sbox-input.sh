@@ -174,6 +174,8 @@ zones() {
     "$sbox" sh -c 'echo x >~/.cache/shared'
     is 'a shared cache' x "$(cat "$HOME/.cache/shared")"
     rm "$HOME/.config/agent-cage/zone.toml"
+    # A box has its project for a zone, whatever ~/projects is.
+    [ "$identity" != box ] || return
     mv "$HOME/projects" "$HOME/projects.real" && ln -s projects.real "$HOME/projects"
     (cd "$HOME" && refused 'a default root that is a symlink' 'symlink' "$sbox" sh -c "$run")
     rm "$HOME/projects" && mv "$HOME/projects.real" "$HOME/projects"
