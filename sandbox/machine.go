@@ -99,14 +99,25 @@ func (m *Machine) readHome() error {
 		return refusedf("set HOME to your home directory", "HOME is %q, not a home directory", home)
 	}
 	m.Home = real
-	if other, err := filepath.EvalSymlinks(databaseHome("/etc/passwd", m.UID)); err == nil && other != real && other != "/" {
-		m.OtherHome = other
-	}
+	m.OtherHome = otherHome(databaseHome("/etc/passwd", m.UID), real)
 	m.StateDir = filepath.Join(m.Home, ".local/state/agent-cage/sbox")
 	if x := m.Getenv("XDG_STATE_HOME"); filepath.IsAbs(x) {
 		m.StateDir = filepath.Join(filepath.Clean(x), "agent-cage/sbox")
 	}
 	return nil
+}
+
+// otherHome resolves the user database's home directory; empty if the database
+// has none for the caller, or the same one as HOME.
+func otherHome(listed, home string) string {
+	if listed == "" {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(listed)
+	if err != nil || real == home || real == "/" {
+		return ""
+	}
+	return real
 }
 
 // databaseHome returns the home directory of a uid by the user database.

@@ -60,8 +60,12 @@ type listing struct {
 	gone  bool            // the directory does not exist
 }
 
-// of reports whether p certainly does not exist. In doubt it says no.
+// of reports whether p certainly does not exist. In doubt, and of a path that
+// is not absolute, it says no.
 func (a absences) of(p string) bool {
+	if !filepath.IsAbs(p) {
+		return false
+	}
 	dir, name := filepath.Split(p)
 	dir = filepath.Clean(dir)
 	l, ok := a[dir]
