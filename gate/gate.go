@@ -31,6 +31,7 @@ type Env struct {
 	SelfDir  string           // where the running program lies, symlinks resolved
 	UID      int              // the effective user
 	System   string           // the directory of root's settings
+	EtcDir   string           // holds the harnesses' managed settings
 	Now      func() time.Time // the clock of the records
 	Deadline time.Duration    // for one hook
 	Context  context.Context  // ends commands that wait; nil means never
@@ -57,7 +58,7 @@ func Process() Env {
 	return Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: os.Environ(), Dir: dir, SelfDir: selfDir, UID: os.Geteuid(),
-		System: SystemDir, Now: time.Now, Deadline: deadline, Context: context.Background(),
+		System: SystemDir, EtcDir: "/etc", Now: time.Now, Deadline: deadline, Context: context.Background(),
 	}
 }
 
@@ -81,6 +82,9 @@ const usage = `Usage: cage-gate COMMAND
   allow [--all | --project DIR] [--for TIME] PROGRAM [ARG…]
   revoke [--all | --project DIR] PROGRAM [ARG…]
   allowed [--json]             plain commands that run uncaged without asking
+  install claude|codex [--scope user|managed] [--dry-run]
+  uninstall claude|codex [--scope user|managed] [--dry-run]
+  status claude|codex          whether the hook is registered
   log [FILTER…] [--json] [--follow]
                                what was decided; log --help lists the filters
   log summary [FILTER…]        what was gated most, and what would have been green
@@ -106,6 +110,8 @@ func Main(e Env) int {
 		return allowCommand(e, e.Args[0], rest)
 	case "allowed":
 		return allowed(e, rest)
+	case "install", "uninstall", "status":
+		return installCommand(e, e.Args[0], rest)
 	case "log":
 		return logCommand(e, rest)
 	case "version", "--version":

@@ -64,7 +64,7 @@ func (h *host) env(stdin io.Reader, args ...string) (Env, *bytes.Buffer, *bytes.
 	var out, errs bytes.Buffer
 	return Env{
 		Args: args, Stdin: stdin, Stdout: &out, Stderr: &errs, Environ: h.environ, Dir: h.project,
-		SelfDir: h.bin, UID: os.Geteuid(), System: h.etc, Deadline: 10 * time.Second,
+		SelfDir: h.bin, UID: os.Geteuid(), System: h.etc, EtcDir: h.etc, Deadline: 10 * time.Second,
 		Now: func() time.Time { return time.Unix(0, 0) },
 	}, &out, &errs
 }

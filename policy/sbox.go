@@ -45,6 +45,13 @@ func (c *Classifier) findSbox() *finding {
 	return nil
 }
 
+// Untrusted says why others could have changed the program at an absolute
+// path, or caged commands could; empty if they could not.
+func (c *Classifier) Untrusted(program string) string {
+	_, why := c.trusted(program)
+	return why
+}
+
 func (c *Classifier) executable(name string) bool {
 	p, err := c.resolve(name)
 	return err == nil && p.exists && p.stat.Mode.IsRegular() && p.stat.Mode&0o111 != 0

@@ -31,7 +31,8 @@ fresh() {
     chmod 600 "$home/.config/agent-cage/gate.toml"
 }
 
-# client HARNESS HOOK ARGUMENT...: runs it with the hook in root's settings.
+# client HARNESS HOOK ARGUMENT...: runs it with the hook in root's settings. The
+# hooks install-managed and install-user are what cage-gate install registers.
 client() {
     local harness=$1
     HOOK=$2
@@ -44,7 +45,7 @@ mount -t tmpfs gate /etc/claude-code
 mount -t tmpfs gate /etc/codex
 # Codex puts its own folder on PATH; below /tmp that is the zone's.
 mount --bind "$(dirname "$(dirname "$(readlink -f "${!harness}")")")" "$scratch/clients"
-quoted=$(printf '%s' "$HOOK" | sed 's/\\/\\\\/g; s/"/\\"/g')
+quoted=$(printf '%s' "${HOOK/#install-*/true}" | sed 's/\\/\\\\/g; s/"/\\"/g')
 cat >/etc/claude-code/managed-settings.json <<SETTINGS
 {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "$quoted", "timeout": 20}]}]}}
 SETTINGS
@@ -56,6 +57,10 @@ type = "command"
 command = "$quoted"
 timeout = 20
 SETTINGS
+if [ "${HOOK%-*}" = install ]; then
+    rm /etc/claude-code/managed-settings.json /etc/codex/requirements.toml
+    (cd "$project" && env -i HOME="$home" PATH="$bin:/usr/bin:/bin" "$bin/cage-gate" install "$harness" --scope "${HOOK#install-}")
+fi
 cat >"$home/.codex/config.toml" <<SETTINGS
 model_provider = "scripted"
 model = "${CODEX_MODEL:-gpt-5.5}"
@@ -180,6 +185,7 @@ sound() {
         "{ sleep 15; } | '$bin/cage-gate' hook $1 || { echo 'cage-gate: failed' >&2; exit 2; }"
     t "$1: truncated event: the call is blocked" broken "$1" \
         "head -c 40 | '$bin/cage-gate' hook $1 || { echo 'cage-gate: failed' >&2; exit 2; }"
+    t "$1: registered by cage-gate install: a plain command is gated" broken "$1" install-managed
     t "$1: with a hook that allows it the command runs" allowed "$1"
 }
 
@@ -201,6 +207,7 @@ else
     t "claude, cage: and could not leave" caged claude
     t "claude, audit: the client's own rules apply" claude_audit
     sound claude
+    t "claude: registered for the user by cage-gate install: a plain command is gated" broken claude install-user
 fi
 if [ -z "$codex" ]; then
     skip "Codex" "not installed; CODEX names it"
