@@ -214,10 +214,13 @@ bubblewraps() {
     check '--print=json is JSON' bash -c '"$0" --print=json true | python3 -m json.tool >/dev/null' "$sbox"
     status 'the doctor without bubblewrap' 1 env PATH="$HOME/empty" "$sbox" --doctor
     if [ "$(id -u)" = 0 ]; then
-        mkdir -p /tmp/nobody/projects && chown -R 54321 /tmp/nobody
+        # Beside the homes: below /tmp a home is in the zone, which is refused.
+        local stranger
+        stranger=$(dirname "$HOME")/stranger
+        mkdir -p "$stranger/projects" && chown -R 54321 "$stranger"
         status 'a caller whom the user database does not have' 9 setpriv --reuid 54321 --regid 54321 --clear-groups \
-            env HOME=/tmp/nobody sh -c 'cd /tmp/nobody/projects && exec "$0" sh -c "exit 9"' "$sbox"
-        rm -rf /tmp/nobody
+            env HOME="$stranger" sh -c 'cd ~/projects && exec "$0" sh -c "exit 9"' "$sbox"
+        rm -rf "$stranger"
         local old
         old=$(cat /proc/sys/user/max_user_namespaces)
         # In a namespace of its own, so that nothing else on the machine notices.
