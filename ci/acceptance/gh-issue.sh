@@ -145,13 +145,14 @@ bash_call() { printf '{"call": "Bash", "input": {"command": "%s", "description":
 turn() { printf '{%s "reply": [%s]}' "$1" "$2"; }
 expect() { printf '"expect": {"result": ["%s"]},' "$1"; }
 
-# session: Claude Code writes a body, opens an issue with the helper, and tries
-# it by its name, which nobody is there to approve.
+# session RESULT: Claude Code writes a body, opens an issue with the helper, for
+# which it sees that result, and tries it by its name, which nobody is there to
+# approve.
 session() {
     printf '{"turns": [%s, %s, %s, {%s "reply": [{"text": "Done."}]}]}' \
         "$(turn '' '{"call": "Write", "input": {"file_path": "{{cwd}}/report.md", "content": "Seen by the agent.\n"}}')" \
         "$(turn "$(expect 'created successfully')" "$(bash_call "$gh create --title 'By the agent' --body-file report.md --repo acme/app")")" \
-        "$(turn "$(expect 'opened #')" "$(bash_call 'gh-issue list --repo acme/app')")" \
+        "$(turn "$(expect "$1")" "$(bash_call 'gh-issue list --repo acme/app')")" \
         "$(expect 'put sbox before the command')" >"$scratch/turns.json"
     start_server "$scratch/turns.json" || return
     export claude project home bin scratch
@@ -177,7 +178,11 @@ if [ -z "$claude" ]; then
 elif [ "$(id -u)" != 0 ]; then
     skip "a real session" "root's managed settings need root"
 else
-    t "a real session opens an issue and is not asked" session
+    t "a real session opens an issue and is not asked" session 'opened #4'
     t "the issue is there, with its text" says 'Seen by the agent.' gh_in view 4
+    sed -i /^helpers/d "$settings/gate.toml"
+    rm "$project/report.md"
+    t "where the helper is not in the settings it is" session 'put sbox before the command'
+    t "and there is no other issue" ends 1 gh_in view 5
 fi
 finish
