@@ -2,8 +2,8 @@
 # The command cage against a real engine: ps, stop, gc, doctor, receipts and
 # completions. Boxes are imitated by containers with the labels of one, so that
 # their launchers can be in every state that a process can be in.
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. "$(dirname "$0")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=contract.bash
+. "$(dirname "$0")/contract.bash"
 
 cage=$root/bin/cage
 export XDG_STATE_HOME=$scratch/state
@@ -52,7 +52,7 @@ running() { is true "$(docker inspect -f '{{.State.Running}}' "$prefix-$1")"; }
 # A user who is no root, has no boxes and may use the socket.
 other_uid=54322
 may_be_other=''
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(stat -c %g /var/run/docker.sock 2>/dev/null)" != 0 ]; then
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(stat -c %g "$engine_socket" 2>/dev/null || echo 0)" != 0 ]; then
     may_be_other=1
     mkdir "$scratch/user" "$scratch/libexec" && chown $other_uid "$scratch/user" && chmod 0755 "$scratch/libexec"
     install -m 0755 "$cage" "$scratch/cage"
@@ -60,7 +60,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(stat -c %g /var/r
 fi
 as_other() {
     (
-        cd / && exec setpriv --reuid $other_uid --regid $other_uid --groups "$(stat -c %g /var/run/docker.sock)" \
+        cd / && exec setpriv --reuid $other_uid --regid $other_uid --groups "$(stat -c %g "$engine_socket")" \
             --inh-caps=-all --bounding-set=-all --no-new-privs \
             env -u DOCKER_CONFIG HOME="$scratch/user" XDG_STATE_HOME="$scratch/user/state" AGENT_CAGE_LIBEXEC="$scratch/libexec" "$scratch/cage" "$@"
     )
@@ -89,6 +89,19 @@ own_boxes_only() {
     "$cage" ps
 }
 t "ps lists the caller's boxes of this machine and no others" own_boxes_only
+
+# A launcher behind sudo marks the boxes of a user's project as that user's.
+behind_sudo() {
+    (
+        names() { SUDO_UID=54321 "$cage" ps --json | sed -n "s/.*\"name\": \"$prefix-\(.*\)\",/\1/p" | sort | paste -sd' '; }
+        is "alive clone dead-created dead-running others-namespace others-user reused-pid" "$(names)"
+    )
+}
+if [ "$(id -u)" = 0 ]; then
+    t "behind sudo also those of the user who called it" behind_sudo
+else
+    skip "behind sudo also those of the user who called it" "only root is what sudo makes"
+fi
 
 # verdict NAME: what ps says of the launcher.
 verdict() { "$cage" ps | sed -n "s/^$prefix-$1  *.* \(alive\|dead\|unknown\) (pid [0-9]*)$/\1/p"; }
@@ -236,6 +249,25 @@ completions() {
         "$cage" completion fish | grep -q '^complete' || return
     imitate create offered "$alive_pid" "$alive_start" && "$cage" __complete stop '' | grep -qx "$prefix-offered"
 }
+hung_engine() {
+    local pid began=$SECONDS
+    tool faulty-engine || return
+    "$tools/faulty-engine" --listen "$scratch/hung.sock" --engine "$engine_socket" --log "$scratch/hung.log" --rule "GET / delay 100s" --rule "HEAD / delay 100s" &
+    pid=$!
+    appears "$scratch/hung.sock" && not env DOCKER_HOST="unix://$scratch/hung.sock" timeout 60 "$cage" ps 2>"$scratch/err"
+    kill $pid
+    wait $pid 2>/dev/null
+    grep -q "the engine does not answer within" "$scratch/err" && [ $((SECONDS - began)) -lt 50 ]
+}
+odd_settings() {
+    not env HOME=relative "$cage" receipts list 2>"$scratch/err" && grep -q HOME "$scratch/err" &&
+        (cd "$scratch/empty" && XDG_STATE_HOME=relative "$cage" receipts prune --older-than 0) && is '' "$(ls -A "$scratch/empty")" &&
+        not "$cage" gc --receipts-older-than=-1h 2>/dev/null && not "$cage" receipts nonsense 2>/dev/null && not "$cage" ps >/dev/full 2>/dev/null
+}
+mkdir "$scratch/empty"
+t "an engine that does not answer is not waited for without end" hung_engine
+t "settings and arguments that make no sense" odd_settings
+
 t "completions for bash, zsh and fish, with the names of boxes" completions
 
 ordinary_user() {

@@ -73,6 +73,42 @@ executes() {
 }
 t "cage exec is the harness's equal" executes
 
+# runs_in_box NAME TEXT: a command line in it has the text.
+# shellcheck disable=SC2016 # the script is the box's
+runs_in_box() { "$cage" exec -n "$1" sh -c 'grep -qz "$1" /proc/[0-9]*/cmdline 2>/dev/null' sh "$2"; }
+ended_in_box() {
+    local tries=0
+    while runs_in_box "$1" "$2"; do
+        tries=$((tries + 1))
+        [ $tries -lt 20 ] || return
+        sleep 0.2
+    done
+}
+# exec_signalled NAME SIGNAL STATUS: it is the command's.
+exec_signalled() {
+    local pid status=0
+    # Of a job in the background the shell ignores INT.
+    env --default-signal=INT,QUIT "$cage" exec "$1" sleep "77$3" </dev/null &
+    pid=$!
+    sleep 1.5
+    runs_in_box "$1" "^77$3" && kill "-$2" $pid || return
+    wait $pid || status=$?
+    is "$3" $status && ended_in_box "$1" "^77$3"
+}
+exec_leaves_nothing() {
+    start_box "orphans-$$-g" sh -c 'echo up; exec sleep 1000' || return
+    local name=orphans-$$-g result=0 first
+    { exec_signalled "$name" INT 130 && exec_signalled "$name" TERM 143 && exec_signalled "$name" QUIT 131; } || result=1
+    first=$("$cage" exec "$name" yes | head -n 1)
+    is y "$first" && ended_in_box "$name" '^yes$' || result=1
+    is "" "$(printf 'one\ntwo\n' | { read -r _ && "$cage" exec -n "$name" cat; })" || result=1
+    is two "$(printf 'one\ntwo\n' | { read -r _ && "$cage" exec -n "$name" true && read -r line && echo "$line"; })" || result=1
+    "$cage" exec "$name" -- true || result=1
+    "$cage" stop -t 1 "$name" && wait "$launcher"
+    return $result
+}
+t "what cage exec runs gets its signals, and ends where nobody reads it" exec_leaves_nothing
+
 # Half of them at moments of the start, half at any of the run.
 random_kills() {
     local i delay

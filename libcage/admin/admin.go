@@ -4,7 +4,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -90,11 +90,20 @@ func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status)
 // Main runs the command and returns its exit status: 0, 1 after an error, or
 // the status of the program that cage exec ran.
 func Main(f *Factory) int {
+	if !filepath.IsAbs(f.Home) {
+		fmt.Fprintf(f.Stderr, "cage: HOME is %q: let it name your home directory\n", f.Home)
+		return 1
+	}
+	out := &checked{Writer: f.Stdout}
+	f.Stdout = out
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := NewCmdRoot(f)
 	root.SetArgs(f.Args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.failure()
+	}
 	var status *StatusError
 	switch {
 	case err == nil:
@@ -104,6 +113,29 @@ func Main(f *Factory) int {
 	}
 	fmt.Fprintln(f.Stderr, "cage:", err)
 	return 1
+}
+
+// checked remembers the first error of a writer whose callers do not look.
+type checked struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+func (c *checked) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // NewCmdRoot is the command itself.
@@ -132,7 +164,7 @@ func NewCmdRoot(f *Factory) *cobra.Command {
 
 // stateHome is where the project keeps what is not a harness's.
 func (f *Factory) stateHome() string {
-	return filepath.Join(cmp.Or(f.Getenv("XDG_STATE_HOME"), filepath.Join(f.Home, ".local", "state")), "agent-cage")
+	return host.StateHome(f.Getenv, f.Home)
 }
 
 func (f *Factory) receipts() receipt.Store {
@@ -141,7 +173,7 @@ func (f *Factory) receipts() receipt.Store {
 
 // withBoxes calls do with the engine and the caller's boxes.
 func (f *Factory) withBoxes(ctx context.Context, do func(eng Engine, boxes []lifecycle.Box) error) error {
-	host, err := f.Host()
+	self, err := f.Host()
 	if err != nil {
 		return err
 	}
@@ -150,11 +182,30 @@ func (f *Factory) withBoxes(ctx context.Context, do func(eng Engine, boxes []lif
 		return err
 	}
 	defer eng.Close()
-	boxes, err := lifecycle.Boxes(ctx, eng, host)
+	boxes, err := f.boxes(ctx, eng, self)
 	if err != nil {
 		return err
 	}
 	return do(eng, boxes)
+}
+
+// boxes are the caller's, also those that were started with sudo in a project
+// of the user who called it.
+func (f *Factory) boxes(ctx context.Context, eng Engine, self *lifecycle.Host) ([]lifecycle.Box, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the engine does not answer within %v: see cage doctor", patience))
+	defer cancel()
+	boxes, err := lifecycle.Boxes(ctx, eng, self)
+	if uid, ok := host.SudoUID(f.Getenv); ok && self.Self.UID == 0 && err == nil {
+		behind := *self
+		behind.Self.UID = uid
+		var more []lifecycle.Box
+		more, err = lifecycle.Boxes(ctx, eng, &behind)
+		boxes = append(boxes, more...)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return boxes, err
 }
 
 // completeBoxes offers the names of boxes, if the engine answers soon.

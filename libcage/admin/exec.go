@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
@@ -26,20 +28,29 @@ type Execer interface {
 type ExecOptions struct {
 	Name string
 	Argv []string
+	// NoStdin leaves standard input to whoever else reads it.
+	NoStdin bool
 }
 
 // NewCmdExec is cage exec.
 func NewCmdExec(f *Factory, runF func(*ExecOptions) error) *cobra.Command {
 	opts := &ExecOptions{}
 	cmd := &cobra.Command{
-		Use:   "exec NAME COMMAND [ARGUMENT...]",
+		Use:   "exec [-n] NAME COMMAND [ARGUMENT...]",
 		Short: "Run a command in a box as its harness",
 		Long: "Runs a command in a running box as the harness: the same user, environment and namespaces, and\n" +
-			"no more privileges. Ends with the command's status.",
+			"no more privileges. Ends with the command's status. The command gets the signals that this one is\n" +
+			"sent, and SIGKILL with the second.",
 		Args:              cobra.MinimumNArgs(2),
 		ValidArgsFunction: f.completeBoxes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Name, opts.Argv = args[0], args[1:]
+			if opts.Argv[0] == "--" {
+				opts.Argv = opts.Argv[1:]
+			}
+			if len(opts.Argv) == 0 {
+				return errors.New("exec: give a command")
+			}
 			if runF != nil {
 				return runF(opts)
 			}
@@ -48,6 +59,7 @@ func NewCmdExec(f *Factory, runF func(*ExecOptions) error) *cobra.Command {
 	}
 	// What follows the name is the command's, flags among it.
 	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().BoolVarP(&opts.NoStdin, "no-stdin", "n", false, "give the command no standard input: for loops that read theirs")
 	return cmd
 }
 
@@ -60,18 +72,23 @@ func runExec(ctx context.Context, f *Factory, opts *ExecOptions) error {
 		if box.State != "running" {
 			return fmt.Errorf("box %s is %s, not running", box.Name, box.State)
 		}
+		// Signals are the command's, which ends by them or does not.
+		ctx = context.WithoutCancel(ctx)
+		e := &execution{factory: f, eng: eng, box: box.ID, mark: lifecycle.Random(), signals: make(chan os.Signal, 8)}
+		signal.Notify(e.signals, passedOn...)
+		defer signal.Stop(e.signals)
 		streams := f.Terminal()
-		running, err := eng.Exec(ctx, box.ID, engine.ExecSpec{
-			Argv: needs.Exec(opts.Argv), User: "0:0", TTY: streams.TTY, Stdin: streams.Stdin,
+		e.running, err = eng.Exec(ctx, box.ID, engine.ExecSpec{
+			Argv: needs.Exec(e.mark, opts.Argv), User: "0:0", TTY: streams.TTY, Stdin: streams.Stdin && !opts.NoStdin,
 		})
 		if err != nil {
 			return err
 		}
-		defer running.Close()
-		if err := f.connect(ctx, running, streams.TTY, streams.Stdin); err != nil {
+		defer e.running.Close()
+		if err := e.connect(ctx, streams.TTY, streams.Stdin && !opts.NoStdin); err != nil {
 			return err
 		}
-		status, err := running.ExitStatus(context.WithoutCancel(ctx))
+		status, err := e.running.ExitStatus(ctx)
 		if err == nil && status != 0 {
 			return &StatusError{Status: status}
 		}
@@ -79,11 +96,28 @@ func runExec(ctx context.Context, f *Factory, opts *ExecOptions) error {
 	})
 }
 
+// passedOn are the signals that a command gets. SIGPIPE is among them so that a
+// reader that goes away does not end this process before the command.
+var passedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE}
+
+// statusOfPipe is that of a program which SIGPIPE ended.
+const statusOfPipe = 128 + int(syscall.SIGPIPE)
+
+// execution is a command that runs in a box.
+type execution struct {
+	factory *Factory
+	eng     Engine
+	box     string
+	// mark tells the command from others.
+	mark    string
+	running *engine.Exec
+	signals chan os.Signal
+}
+
 // connect carries the streams until the command's output ends.
-func (f *Factory) connect(ctx context.Context, running *engine.Exec, tty, stdin bool) error {
-	defer context.AfterFunc(ctx, func() { running.Close() })()
+func (e *execution) connect(ctx context.Context, tty, stdin bool) error {
 	if tty {
-		release, err := f.lendTerminal(ctx, running)
+		release, err := e.factory.lendTerminal(ctx, e.running)
 		if err != nil {
 			return err
 		}
@@ -92,17 +126,64 @@ func (f *Factory) connect(ctx context.Context, running *engine.Exec, tty, stdin 
 	go func() {
 		// It may outlive the command, which reads no more then.
 		if stdin {
-			_, _ = io.Copy(running.Stdin(), f.Stdin)
+			_, _ = io.Copy(e.running.Stdin(), e.factory.Stdin)
 		}
 		if !tty {
-			_ = running.CloseStdin()
+			_ = e.running.CloseStdin()
 		}
 	}()
-	err := running.Copy(f.Stdout, f.Stderr)
-	if ctx.Err() != nil {
-		return errors.New("exec: interrupted; the command is left to the box")
+	ended := make(chan struct{})
+	defer close(ended)
+	go e.passSignals(ctx, ended)
+	err := e.running.Copy(e.factory.Stdout, e.factory.Stderr)
+	var unread *engine.WriteError
+	if !errors.As(err, &unread) {
+		return err
+	}
+	// As in a shell, a command that nobody reads ends.
+	e.send(ctx, syscall.SIGPIPE)
+	if errors.Is(err, syscall.EPIPE) {
+		return &StatusError{Status: statusOfPipe}
 	}
 	return err
+}
+
+// passSignals sends the command what this process is sent, and SIGKILL the
+// second time.
+func (e *execution) passSignals(ctx context.Context, ended <-chan struct{}) {
+	again := false
+	for {
+		select {
+		case <-ended:
+			return
+		case sig := <-e.signals:
+			switch {
+			case sig == syscall.SIGPIPE:
+				continue
+			case again:
+				sig = syscall.SIGKILL
+			}
+			again = true
+			e.send(ctx, sig.(syscall.Signal))
+		}
+	}
+}
+
+// patience is how long an engine is waited for.
+const patience = 15 * time.Second
+
+func (e *execution) send(ctx context.Context, sig syscall.Signal) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	sent, err := e.eng.Exec(ctx, e.box, engine.ExecSpec{Argv: needs.Signal(e.mark, unix.SignalName(sig)), User: "0:0"})
+	if err == nil {
+		defer context.AfterFunc(ctx, func() { sent.Close() })()
+		err = sent.Copy(io.Discard, e.factory.Stderr)
+		sent.Close()
+	}
+	if err != nil {
+		fmt.Fprintf(e.factory.Stderr, "cage: the command did not get %s: %v\n", unix.SignalName(sig), err)
+	}
 }
 
 // lendTerminal gives the command the terminal until release is called, and

@@ -44,6 +44,9 @@ func NewCmdGC(f *Factory, runF func(*GCOptions) error) *cobra.Command {
 			"without --yes.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Age < 0 {
+				return errors.New("gc: --receipts-older-than is below 0")
+			}
 			if runF != nil {
 				return runF(opts)
 			}

@@ -19,6 +19,7 @@ func NewCmdReceipts(f *Factory) *cobra.Command {
 		Use:   "receipts",
 		Short: "Look at the records of your runs",
 		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		NewCmdReceiptsList(f, nil),
@@ -80,7 +81,7 @@ func runReceiptsList(f *Factory, opts *ReceiptsListOptions) error {
 	t := tabwriter.NewWriter(f.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RECEIPT\tSTARTED\tTOOK\tSTATUS\tPROJECT")
 	for _, r := range receipts {
-		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t%s\n", r.ID, r.Started.Local().Format(time.DateTime),
+		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t%s\n", printable(r.ID), r.Started.Local().Format(time.DateTime),
 			r.Ended.Sub(r.Started).Round(10*time.Millisecond), outcome(r.Exit), project(r))
 	}
 	return t.Flush()
@@ -109,8 +110,9 @@ func NewCmdReceiptsShow(f *Factory, runF func(*ReceiptsShowOptions) error) *cobr
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Print the record of a run",
-		Long:  "Prints a receipt as it was written. ID may be its beginning, or the name of the box.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Prints a receipt as it was written. ID may be its beginning, or the name of the box, of\n" +
+			"which the last run is meant.",
+		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			entries, err := f.receipts().List()
 			if err != nil {

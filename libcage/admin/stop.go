@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -56,9 +57,29 @@ func NewCmdStop(f *Factory, runF func(*StopOptions) error) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&opts.All, "all", false, "stop all of your boxes on this machine")
-	cmd.Flags().DurationVarP(&opts.Grace, "time", "t", defaultGrace, "how long a harness has to end")
+	opts.Grace = defaultGrace
+	cmd.Flags().VarP((*grace)(&opts.Grace), "time", "t", "how long a harness has to end, in seconds as of docker stop or with a unit")
 	return cmd
 }
+
+// grace is a time that may be given as docker stop takes it.
+type grace time.Duration
+
+func (g *grace) Set(s string) error {
+	if _, err := strconv.ParseUint(s, 10, 31); err == nil {
+		s += "s"
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = errors.New("it is below 0")
+	}
+	*g = grace(d)
+	return err
+}
+
+func (g *grace) String() string { return time.Duration(*g).String() }
+
+func (g *grace) Type() string { return "duration" }
 
 // NoBoxError is a name that none of the caller's boxes has.
 type NoBoxError struct{ Name string }

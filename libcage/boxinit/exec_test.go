@@ -32,7 +32,7 @@ func (r *running) execTyping(after, input string, tty bool, argv []string) execu
 	r.t.Helper()
 	status, body := api(r.t, "POST", "/containers/"+r.id+"/exec", map[string]any{
 		"AttachStdin": true, "AttachStdout": true, "AttachStderr": true, "Tty": tty, "User": "0:0",
-		"Cmd": needs.Exec(argv),
+		"Cmd": needs.Exec("mark", argv),
 	})
 	if status != http.StatusCreated {
 		r.t.Fatalf("exec: %d %s", status, body)

@@ -28,14 +28,16 @@ func Main(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return enteredMain(stderr)
 	case len(argv) > 2 && argv[1] == daemonCommand:
 		return report(stderr, becomeDaemon(argv[2:]))
-	case len(argv) > 2 && argv[1] == "exec":
-		return execute(argv[2:], stderr)
+	case len(argv) > 3 && argv[1] == "exec":
+		return execute(argv[3:], stderr)
+	case len(argv) == 4 && argv[1] == "signal":
+		return report(stderr, signalExecuted(argv[2], argv[3]))
 	case len(argv) == 2 && argv[1] == "lifeline":
 		return report(stderr, holdLifeline(lifelineSocket, stdin, stdout))
 	case len(argv) == 1 && os.Getpid() == 1:
 		return newSupervisor(started, os.Stdin, stdout).run()
 	}
-	fmt.Fprintln(stderr, "cage-init is the first process of a box, which a launcher starts; as a command it knows only: cage-init lifeline, cage-init exec COMMAND")
+	fmt.Fprintln(stderr, "cage-init is the first process of a box, which a launcher starts; as a command it knows only: cage-init lifeline, cage-init exec MARK COMMAND, cage-init signal MARK SIGNAL")
 	return 1
 }
 

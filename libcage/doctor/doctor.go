@@ -134,6 +134,8 @@ type examination struct {
 	*Patient
 	ctx      context.Context
 	findings []Finding
+	// at is where the engine is; nil if no setting says so.
+	at *engine.Endpoint
 	// engine and info are nil until the engine has answered.
 	engine Engine
 	info   *engine.Info
@@ -143,8 +145,20 @@ func (e *examination) find(code string, severity Severity, text, fix string) {
 	e.findings = append(e.findings, Finding{Code: code, Severity: severity, Text: text, Fix: fix})
 }
 
+// notAsked finds nothing: a code is there also where its answer is the engine's
+// to give.
+func (e *examination) notAsked(codes ...string) {
+	for _, code := range codes {
+		e.find(code, Note, "not looked at: the engine does not answer", "mend the engine first, then look again")
+	}
+}
+
 // sharesKernel reports whether the engine runs on this machine's kernel, so
-// that what is seen here is what a box gets.
+// that what is seen here is what a box gets. Of an engine that does not answer
+// it is assumed, where there is such a kernel: the engine could be started here.
 func (e *examination) sharesKernel() bool {
-	return e.info != nil && e.engine.Endpoint().Local() && e.info.OS == "linux" && e.info.KernelVersion == e.Machine.Kernel()
+	if e.info == nil {
+		return e.Machine.Kernel() != "" && (e.at == nil || e.at.Local())
+	}
+	return e.engine.Endpoint().Local() && e.info.OS == "linux" && e.info.KernelVersion == e.Machine.Kernel()
 }

@@ -24,7 +24,8 @@ func (e *examination) lookAtEngine() {
 		return
 	}
 	at := eng.Endpoint()
-	e.find("endpoint", OK, fmt.Sprintf("%s, from %s", at.Host, at.Source), "")
+	e.at = &at
+	e.find("endpoint", OK, fmt.Sprintf("%s, from %s", at, at.Source), "")
 	asked := e.Now()
 	info, err := eng.Info(e.ctx)
 	if err != nil {
@@ -39,7 +40,7 @@ func (e *examination) lookAtEngine() {
 	e.find("api", OK, "version "+info.APIVersion+" is spoken", "")
 	e.lookAtClock(asked, info.Time)
 	for _, w := range info.Warnings {
-		e.find("engine-warning", Note, strings.TrimPrefix(w, "WARNING: "), "")
+		e.find("engine-warning", Note, strings.TrimPrefix(w, "WARNING: "), "see the engine's documentation: limits of boxes may be without effect")
 	}
 }
 
@@ -66,7 +67,7 @@ func (e *examination) engineFix(at engine.Endpoint, err error) string {
 // which it was asked.
 func (e *examination) lookAtClock(asked, told time.Time) {
 	if told.IsZero() {
-		e.find("clock", Note, "the engine does not tell its time", "")
+		e.find("clock", Note, "the engine does not tell its time", "compare it yourself: docker run --rm debian:trixie-slim date")
 		return
 	}
 	answered := e.Now()

@@ -8,22 +8,28 @@ import (
 
 func (e *examination) lookAtKernel() {
 	if e.info == nil {
-		return
-	}
-	e.find("kernel", OK, e.info.KernelVersion, "")
-	if e.info.CgroupVersion == "1" {
-		e.find("cgroup", Note, "version 1: limits of containers inside a box are not enforced", "boot with systemd.unified_cgroup_hierarchy=1")
+		e.notAsked("kernel", "cgroup", "apparmor", "seccomp")
 	} else {
-		e.find("cgroup", OK, "version "+e.info.CgroupVersion, "")
+		e.find("kernel", OK, e.info.KernelVersion, "")
+		e.lookAtCgroup()
+		e.lookAtSecurity()
 	}
-	e.lookAtSecurity()
 	if !e.sharesKernel() {
-		e.find("userns", Note, "the engine's kernel is not this machine's: not looked at", "")
-		e.find("idmap", Note, "the engine's kernel is not this machine's: not looked at", "")
+		for _, code := range []string{"userns", "idmap"} {
+			e.find(code, Note, "the engine's kernel is not this machine's: not looked at", "run cage doctor where the engine runs")
+		}
 		return
 	}
 	e.lookAtUserNamespaces()
 	e.lookAtIdmap()
+}
+
+func (e *examination) lookAtCgroup() {
+	if e.info.CgroupVersion == "1" {
+		e.find("cgroup", Note, "version 1: limits of containers inside a box are not enforced", "boot with systemd.unified_cgroup_hierarchy=1")
+		return
+	}
+	e.find("cgroup", OK, "version "+e.info.CgroupVersion, "")
 }
 
 func (e *examination) lookAtSecurity() {
@@ -79,8 +85,8 @@ func (e *examination) lookAtIdmap() {
 		e.find(code, OK, "not needed: your own ids are used in the box", "")
 		return
 	}
-	if !kernelAtLeast(e.info.KernelVersion, 5, 12) {
-		e.find(code, Problem, "kernel "+e.info.KernelVersion+" has no idmapped mounts, which root's files need", "start boxes as an ordinary user, or use Linux 5.12 or later")
+	if kernel := e.Machine.Kernel(); !kernelAtLeast(kernel, 5, 12) {
+		e.find(code, Problem, "kernel "+kernel+" has no idmapped mounts, which root's files need", "start boxes as an ordinary user, or use Linux 5.12 or later")
 		return
 	}
 	for _, dir := range []string{e.Home, e.Dir} {

@@ -26,6 +26,9 @@ var gpus = []string{"/dev/nvidia[0-9]*", "/dev/dri/renderD*", "/dev/kfd"}
 
 func (e *examination) lookAtDevices() {
 	if !e.sharesKernel() {
+		for _, code := range []string{"tun", "fuse", "gpu"} {
+			e.find(code, Note, "the engine's kernel is not this machine's: not looked at", "run cage doctor where the engine runs")
+		}
 		return
 	}
 	for _, d := range devices {
@@ -52,7 +55,10 @@ func (e *examination) lookAtDevices() {
 
 // lookAtDisk looks where images and where logins are kept.
 func (e *examination) lookAtDisk() {
-	if e.sharesKernel() {
+	switch {
+	case e.info == nil:
+		e.notAsked("disk-engine")
+	case e.sharesKernel():
 		e.lookAtSpace("disk-engine", e.info.RootDir, "docker system df, then cage gc or docker system prune")
 	}
 	e.lookAtSpace("disk-home", e.Home, "remove what you do not need")

@@ -53,6 +53,7 @@ func isFor(path, arch string) error {
 
 func (e *examination) lookAtImages() {
 	if e.info == nil {
+		e.notAsked("images")
 		return
 	}
 	refs := []string{images.Cage}
@@ -117,6 +118,7 @@ func (e *examination) lookForOrphans() {
 		return
 	}
 	if e.info == nil {
+		e.notAsked(code)
 		return
 	}
 	boxes, err := lifecycle.Boxes(e.ctx, e.engine, e.Host)

@@ -28,6 +28,9 @@ type Endpoint struct {
 	tls *tlsMaterial
 }
 
+// String is the Host without a password that it may have.
+func (e Endpoint) String() string { return withoutPassword(e.Host, e.Host) }
+
 // SocketPath returns the path of the socket of a unix endpoint, else "".
 func (e Endpoint) SocketPath() string {
 	path, ok := strings.CutPrefix(e.Host, "unix://")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
+	"regexp"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -30,7 +32,7 @@ type EndpointError struct {
 }
 
 func (e *EndpointError) Error() string {
-	return fmt.Sprintf("engine endpoint %q of %s: %v", e.Value, e.Source, e.Err)
+	return withoutPassword(fmt.Sprintf("engine endpoint %q of %s: %v", e.Value, e.Source, e.Err), e.Value)
 }
 
 func (e *EndpointError) Unwrap() error { return e.Err }
@@ -43,7 +45,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("no engine answers at %s: %v", e.Endpoint, e.Err)
+	return withoutPassword(fmt.Sprintf("no engine answers at %s: %v", e.Endpoint, e.Err), e.Endpoint)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
@@ -58,7 +60,25 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the engine at %s speaks API %s, at least %s (Docker 20.10) is needed", e.Endpoint, e.Version, e.Required)
+	text := fmt.Sprintf("the engine at %s speaks API %s, at least %s (Docker 20.10) is needed", e.Endpoint, e.Version, e.Required)
+	return withoutPassword(text, e.Endpoint)
+}
+
+// passwordIn finds that of a URL, also of one that cannot be parsed.
+var passwordIn = regexp.MustCompile(`^[a-z]+://[^/@:]*:([^/@]+)@`)
+
+// withoutPassword stars the password of an endpoint wherever text has it: the
+// API client and what it calls name the endpoint in their errors.
+func withoutPassword(text, endpoint string) string {
+	found := passwordIn.FindStringSubmatch(endpoint)
+	if found == nil {
+		return text
+	}
+	shown := strings.ReplaceAll(text, ":"+found[1]+"@", ":xxxxx@")
+	if plain, err := url.PathUnescape(found[1]); err == nil {
+		shown = strings.ReplaceAll(shown, ":"+plain+"@", ":xxxxx@")
+	}
+	return shown
 }
 
 // ResponseError is a request that the engine refused. It matches one of

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/agent-cage/agent-cage/libcage/plan"
@@ -53,6 +55,29 @@ func TestProblemsAreNotThoseOfPaths(t *testing.T) {
 	} {
 		if got := problemOf(&ResponseError{Message: message}, wordsOf(p)); got != want {
 			t.Errorf("%s: got %s, want %s", message, got, want)
+		}
+	}
+}
+
+func TestNoPassword(t *testing.T) {
+	const host = "http://user:s3cret%2Fpw@127.0.0.1:1"
+	cause := errors.New(`Get "http://user:s3cret/pw@127.0.0.1:1/_ping": refused`)
+	for _, err := range []error{
+		&EndpointError{Source: "DOCKER_HOST", Value: host, Err: cause},
+		&UnreachableError{Endpoint: host, Err: cause},
+		&VersionError{Endpoint: host, Version: "1.20", Required: MinAPIVersion},
+	} {
+		if text := err.Error(); strings.Contains(text, "s3cret") || !strings.Contains(text, "user:xxxxx@127.0.0.1") {
+			t.Errorf("%T: %s", err, text)
+		}
+	}
+	for host, want := range map[string]string{
+		"ssh://root:pw@box":     "ssh://root:xxxxx@box",
+		"ssh://root@box":        "ssh://root@box",
+		"unix:///run/user:x@/s": "unix:///run/user:x@/s",
+	} {
+		if got := (Endpoint{Host: host}).String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

@@ -14,15 +14,15 @@ func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
 	if c.UID != 0 {
 		return nil
 	}
-	uid, err := strconv.ParseUint(getenv("SUDO_UID"), 10, 32)
-	if err != nil || uid == 0 {
+	uid, ok := SudoUID(getenv)
+	if !ok {
 		return nil
 	}
-	if owner, ok := Owner(project); !ok || uint64(owner) != uid {
+	if owner, ok := Owner(project); !ok || owner != uid {
 		return nil
 	}
 	// The user database and not the environment says who that is.
-	u, err := user.LookupId(strconv.FormatUint(uid, 10))
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if err != nil {
 		return nil
 	}
@@ -34,7 +34,14 @@ func BehindSudo(c *Caller, project string, getenv func(string) string) *Caller {
 	if err != nil {
 		return nil
 	}
-	return &Caller{UID: uint32(uid), GID: uint32(gid), Name: u.Username, Home: home, LoginHome: home}
+	return &Caller{UID: uid, GID: uint32(gid), Name: u.Username, Home: home, LoginHome: home}
+}
+
+// SudoUID returns the user who called sudo, as sudo tells; ok is false if that
+// is nobody but root.
+func SudoUID(getenv func(string) string) (uid uint32, ok bool) {
+	n, err := strconv.ParseUint(getenv("SUDO_UID"), 10, 32)
+	return uint32(n), err == nil && n != 0
 }
 
 // Owner returns the user that a directory belongs to.

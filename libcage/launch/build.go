@@ -1,9 +1,7 @@
 package launch
 
 import (
-	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/moby/term"
@@ -103,5 +101,5 @@ func (l *launcher) extended(d *host.Dockerfile) image.Spec {
 // stateHome is where the launchers keep what is not a harness's. It is that of
 // the user that runs the launcher, also where that is root for somebody else.
 func (l *launcher) stateHome() string {
-	return filepath.Join(cmp.Or(l.getenv("XDG_STATE_HOME"), filepath.Join(l.getenv("HOME"), ".local", "state")), "agent-cage")
+	return host.StateHome(l.getenv, l.getenv("HOME"))
 }

@@ -52,7 +52,7 @@ func (r *record) met(f engineFacts) {
 
 // reached notes how the engine was spoken with, when that is over.
 func (r *record) reached(client *engine.Client) {
-	r.receipt.Engine.Endpoint, r.receipt.Engine.Source = client.Endpoint().Host, client.Endpoint().Source
+	r.receipt.Engine.Endpoint, r.receipt.Engine.Source = client.Endpoint().String(), client.Endpoint().Source
 	r.receipt.Versions.API = client.APIVersion()
 }
 

@@ -1,11 +1,14 @@
 package lifecycle
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -92,5 +95,9 @@ func isCallers(info fs.FileInfo) bool {
 
 func (f NameFile) content() string { return f.Box + "\n" }
 
-// temporary is a name that a reaper can tell from the box's.
-func (f NameFile) temporary() string { return f.Path + "." + f.Box + ".new" }
+// temporary is a name that a reaper can tell from the box's, and no longer than
+// a directory takes, however long those are.
+func (f NameFile) temporary() string {
+	sum := sha256.Sum256([]byte(filepath.Base(f.Path) + "\x00" + f.Box))
+	return filepath.Join(filepath.Dir(f.Path), ".name-"+hex.EncodeToString(sum[:8])+".new")
+}

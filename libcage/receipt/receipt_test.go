@@ -137,14 +137,18 @@ func TestListFindAndOld(t *testing.T) {
 	if err != nil || len(list) != 3 || !strings.HasSuffix(list[1].ID, "-old") {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	for id, want := range map[string]int{"old": 0, list[1].ID: 0, list[1].ID[:20]: 0, "twice": 2, "absent": 0, "": 0, "../x": 0} {
+	for id, want := range map[string]int{"old": 0, list[1].ID: 0, list[1].ID[:20]: 0, "twice": 0, "absent": 0, "": 0, "../x": 0} {
 		_, err := store.Find(id)
 		var missing *NotFoundError
-		if found := strings.Contains(list[1].ID, id) && id != ""; found != (err == nil) {
+		if found := id == "twice" || strings.Contains(list[1].ID, id) && id != ""; found != (err == nil) {
 			t.Errorf("find %q: %v", id, err)
 		} else if err != nil && (!errors.As(err, &missing) || missing.Matches != want) {
 			t.Errorf("find %q: %v", id, err)
 		}
+	}
+
+	if e, err := store.Find("twice"); err != nil || e.ID != list[0].ID {
+		t.Errorf("of a box with two receipts the newest is meant: %+v, %v", e, err)
 	}
 
 	old, err := store.Old(now.Add(-time.Hour), now)
@@ -262,5 +266,18 @@ func TestHide(t *testing.T) {
 	}
 	if !strings.Contains(planned.Command.Argv[2], "ghp_") {
 		t.Error("the caller's plan was changed")
+	}
+}
+
+// TestReadRefuses: what is not a receipt is not shown as one.
+func TestReadRefuses(t *testing.T) {
+	for _, text := range []string{"null", "{}", "[]", `{"id": "\u001b[31mX\nY"}`, `{"id": "../x"}`, `{"schema": 99, "id": "x"}`} {
+		path := filepath.Join(t.TempDir(), "x.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := (Entry{Path: path}).Read(); err == nil {
+			t.Errorf("%s: read as %+v", text, r)
+		}
 	}
 }

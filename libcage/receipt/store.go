@@ -135,8 +135,8 @@ func (s Store) entries(ending string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Find returns the receipt whose ID is id, or the only one that begins with
-// it or that is of the box with that name. The error is a *NotFoundError.
+// Find returns the receipt whose ID is id, or the newest of the box with that
+// name, or the only one that begins with it. The error is a *NotFoundError.
 func (s Store) Find(id string) (Entry, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -147,8 +147,10 @@ func (s Store) Find(id string) (Entry, error) {
 		if e.ID == id {
 			return e, nil
 		}
-		_, box, _ := strings.Cut(e.ID, "-")
-		if id != "" && (strings.HasPrefix(e.ID, id) || box == id) {
+		if _, box, _ := strings.Cut(e.ID, "-"); id != "" && box == id {
+			return e, nil // the newest comes first
+		}
+		if id != "" && strings.HasPrefix(e.ID, id) {
 			found = append(found, e)
 		}
 	}
@@ -181,6 +183,9 @@ func (e Entry) Read() (*Receipt, error) {
 	var r Receipt
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Path, err)
+	}
+	if !idForm.MatchString(r.ID) {
+		return nil, fmt.Errorf("%s: it is no receipt", e.Path)
 	}
 	if r.Schema > Schema {
 		return nil, fmt.Errorf("%s: schema %d is newer than this program", e.Path, r.Schema)
