@@ -84,10 +84,11 @@ start_as_both() {
         apart=(unshare --mount --pid --fork --kill-child --mount-proc
             bash -c 'mount -t tmpfs -o mode=1777 tmpfs /tmp && exec "$@"' apart)
     fi
+    # Known to the end of the script: what follows runs in a subshell.
+    user=sboxcheck$$
     {
         run_as "$(id -un)" "$base/home"
         if [ "$(id -u)" = 0 ]; then
-            user=sboxcheck$$
             useradd --create-home --home-dir "$base/user" --shell /bin/bash "$user" || echo "not ok - a user can be made"
             chmod 0700 "$base/user"
             run_as "$user" "$base/user"
@@ -125,7 +126,7 @@ run_in_box() {
 }
 
 finish_both() {
-    [ -z "${user:-}" ] || userdel "$user" 2>/dev/null
+    ! id -u "${user:-}" >/dev/null 2>&1 || userdel "$user" 2>/dev/null
     rm -rf "$base"
 }
 
