@@ -154,6 +154,24 @@ fork_bomb() {
 }
 t "a fork bomb in a nested container leaves the host alive" fork_bomb
 
+# A kernel that gave more on a higher rung, as if the probes had said so: the
+# engine works, and neither it nor the harness has what is in its bounding set.
+higher_rung() {
+    mkdir -p "$scratch/state/agent-cage/engines" && cp "$XDG_STATE_HOME"/agent-cage/*.json "$scratch/state/agent-cage/"
+    local file
+    for file in "$XDG_STATE_HOME"/agent-cage/engines/*.ladder.json; do
+        sed 's/"rung":"plain"/"rung":"cap"/' "$file" >"$scratch/state/agent-cage/engines/$(basename "$file")"
+    done
+    (export XDG_STATE_HOME=$scratch/state && as_root --engine-cache=off --exec bash -c 'docker ps >/dev/null || exit
+        grep ^Cap /proc/self/status; echo engine; grep ^Cap /proc/$(pgrep -f ^/usr/bin/rootlesskit | head -n 1)/status; echo init; grep ^Cap /proc/1/status') >"$scratch/out" 2>"$scratch/err" || { cat "$scratch/err"; return 1; }
+    cat "$scratch/out"
+    # DAC_OVERRIDE, CHOWN, SETGID, SETUID, SETFCAP and SYS_ADMIN.
+    is 'harness 0000000000000000 0000000000000000
+engine 0000000000000000 00000000802000c3
+init 00000000800000c1 00000000802000c3' "$(awk 'BEGIN { who = "harness" } NF == 1 { who = $1 } /^CapEff/ { eff = $2 } /^CapBnd/ { print who, eff, $2 }' "$scratch/out")"
+}
+t "a higher rung: the engine works, and nobody has what it adds" higher_rung
+
 none() {
     as_root --engine none --exec sh -c 'docker ps; [ ! -e /var/run/docker.sock ]' >"$scratch/out" 2>"$scratch/err"
     is 0 $? && grep -q 'docker.sock' "$scratch/err"

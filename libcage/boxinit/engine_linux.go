@@ -88,7 +88,7 @@ func (b *box) layOut(e *engine) error {
 func (b *box) keptBounding() []uintptr {
 	switch b.run.Plan.Posture.Rung {
 	case plan.Cap, plan.ProfileCap:
-		return []uintptr{unix.CAP_SYS_ADMIN}
+		return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE}
 	}
 	return nil
 }

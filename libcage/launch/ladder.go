@@ -25,6 +25,14 @@ type keptLadder struct {
 	Image  string          `json:"image"`
 	Kernel string          `json:"kernel"`
 	Ladder *posture.Ladder `json:"ladder"`
+	// Socket is the engine's: another one may be that of another boot, whose
+	// kernel has no profile yet. Empty if the engine has none here.
+	Socket string `json:"socket,omitempty"`
+}
+
+// profiled reports whether the kernel has the profile that the rung needs.
+func (k *keptLadder) profiled(socket string) bool {
+	return !posture.NeedsProfile(k.Ladder.Rung) || socket != "" && k.Socket == socket
 }
 
 func (l *launcher) ladderPath(f engineFacts) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-cage/agent-cage/images"
 	"github.com/agent-cage/agent-cage/libcage/engine"
+	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/plan"
 	"github.com/agent-cage/agent-cage/libcage/planner"
@@ -58,16 +59,17 @@ func (p *planning) climb(ctx context.Context) error {
 		return nil
 	}
 	image := p.cageImage()
+	socket := socketIdentity(p.client.Endpoint().SocketPath())
+	pr := &prober{launcher: p.launcher, client: p.client, image: image}
 	if p.ladder.Ladder != nil && p.ladder.Image == image {
-		return nil
+		return p.loadProfile(ctx, pr, socket)
 	}
 	p.enter("probe")
-	pr := &prober{launcher: p.launcher, client: p.client, image: image}
 	ladder, err := posture.Climb(ctx, pr, p.engine.host())
 	if err != nil {
 		return err
 	}
-	p.ladder = keptLadder{Image: image, Kernel: p.engine.Kernel, Ladder: ladder}
+	p.ladder = keptLadder{Image: image, Kernel: p.engine.Kernel, Ladder: ladder, Socket: socket}
 	if ladder.Rung != plan.Unsupported {
 		p.writeLadder(p.engine, p.ladder)
 	}
@@ -76,6 +78,20 @@ func (p *planning) climb(ctx context.Context) error {
 		return err
 	}
 	p.announce()
+	return nil
+}
+
+// loadProfile loads the AppArmor profile of a rung that is known to need it
+// into a kernel that may have been booted since.
+func (p *planning) loadProfile(ctx context.Context, pr *prober, socket string) error {
+	if p.ladder.profiled(socket) {
+		return nil
+	}
+	if err := pr.LoadProfile(ctx); err != nil {
+		return exitstatus.Faultf(exitstatus.EngineStartFailed, "the AppArmor profile %s cannot be loaded: %w", posture.AppArmorProfile, err)
+	}
+	p.ladder.Socket = socket
+	p.writeLadder(p.engine, p.ladder)
 	return nil
 }
 

@@ -78,6 +78,9 @@ type Posture struct {
 	Mode Mode `json:"mode"`
 	// Rung is what a rootless engine is given; empty in other postures.
 	Rung Rung `json:"rung,omitempty"`
+	// Helper is the command that a privileged container runs once a boot of the
+	// engine's machine, before the first box of this rung; empty is none.
+	Helper []string `json:"helper,omitempty"`
 	// Start is when the engine starts; empty if there is none.
 	Start   Start    `json:"start,omitempty"`
 	Reasons []string `json:"reasons"`
@@ -92,9 +95,10 @@ const (
 	Plain Rung = "plain"
 	// Profile is an AppArmor profile that allows user namespaces.
 	Profile Rung = "profile"
-	// ProfileCap is that profile, and SYS_ADMIN in the bounding set.
+	// ProfileCap is that profile, and SYS_ADMIN and DAC_OVERRIDE in the bounding
+	// set.
 	ProfileCap Rung = "profile-cap"
-	// Cap is SYS_ADMIN in the bounding set, without a profile.
+	// Cap is those two in the bounding set, without a profile.
 	Cap Rung = "cap"
 	// Unsupported is the end of the ladder: no rung works.
 	Unsupported Rung = "unsupported"

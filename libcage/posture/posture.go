@@ -143,16 +143,23 @@ func (in Input) climbed(reason string, rung plan.Rung) Decision {
 		s.AppArmor, s.AppArmorReason = AppArmorProfile, "the kernel lets only programs with a profile make user namespaces"
 	}
 	if given.admin {
-		s.CapAdd = append(s.CapAdd, plan.Capability{
-			Name:   "SYS_ADMIN",
-			Reason: "for the bounding set of the rootless engine, whose user namespace cannot be mapped without it; neither engine nor harness has it",
-		})
+		const reason = "for the bounding set of the rootless engine, where newuidmap is setuid root and maps no ids without it; neither engine nor harness has it"
+		for _, name := range RungCapabilities() {
+			s.CapAdd = append(s.CapAdd, plan.Capability{Name: name, Reason: reason})
+		}
 	}
-	return Decision{
+	d := Decision{
 		Posture:  plan.Posture{Mode: plan.Rootless, Rung: rung, Start: in.Start, Reasons: []string{reason, voidLimits}},
 		Security: s,
 	}
+	if given.profile {
+		d.Posture.Helper = LoadProfile()
+	}
+	return d
 }
+
+// RungCapabilities are those that the rungs with capabilities add.
+func RungCapabilities() []string { return []string{"SYS_ADMIN", "DAC_OVERRIDE"} }
 
 // unsupported is a box without an engine where one was wanted.
 func (in Input) unsupported(reason string, failures []string, next string) Decision {

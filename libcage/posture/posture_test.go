@@ -43,9 +43,9 @@ func TestResolve(t *testing.T) {
 		{name: "profile", in: Input{Asked: plan.Rootless, Host: Host{AppArmor: true}, Ladder: &Ladder{Rung: plan.Profile, Failures: []Failure{{plan.Plain, "EPERM"}}}},
 			want: plan.Posture{Mode: plan.Rootless, Rung: plan.Profile}, reason: "plain: EPERM", apparmor: AppArmorProfile, unmasked: true},
 		{name: "profile-cap", in: Input{Asked: plan.Rootless, Host: Host{AppArmor: true}, Ladder: &Ladder{Rung: plan.ProfileCap}},
-			want: plan.Posture{Mode: plan.Rootless, Rung: plan.ProfileCap}, apparmor: AppArmorProfile, caps: []string{"SYS_ADMIN"}, unmasked: true},
+			want: plan.Posture{Mode: plan.Rootless, Rung: plan.ProfileCap}, apparmor: AppArmorProfile, caps: []string{"SYS_ADMIN", "DAC_OVERRIDE"}, unmasked: true},
 		{name: "cap", in: Input{Asked: plan.Rootless, Ladder: &Ladder{Rung: plan.Cap, Fresh: true}},
-			want: plan.Posture{Mode: plan.Rootless, Rung: plan.Cap}, caps: []string{"SYS_ADMIN"}, warns: "are void", unmasked: true},
+			want: plan.Posture{Mode: plan.Rootless, Rung: plan.Cap}, caps: []string{"SYS_ADMIN", "DAC_OVERRIDE"}, warns: "are void", unmasked: true},
 		{name: "unsupported", in: Input{Asked: plan.Auto, Ladder: &Ladder{Rung: plan.Unsupported, Failures: []Failure{{plan.Plain, "EPERM"}, {plan.Cap, "EINVAL"}}}},
 			want: plan.Posture{Mode: plan.None}, warns: "plain: EPERM; cap: EINVAL: allow", reason: "cap: EINVAL"},
 		{name: "in a user namespace", in: Input{Asked: plan.Auto, Host: Host{UserNamespace: true}},
@@ -61,7 +61,10 @@ func TestResolve(t *testing.T) {
 				t.Errorf("reasons %q, want %q", reasons, tt.reason)
 			}
 			got := d.Posture
-			got.Reasons = nil
+			if NeedsProfile(got.Rung) != (len(got.Helper) > 0) {
+				t.Errorf("rung %s has the helper %q", got.Rung, got.Helper)
+			}
+			got.Reasons, got.Helper = nil, nil
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -146,13 +149,13 @@ func TestClimb(t *testing.T) {
 		{name: "profile-cap", apparmor: true, loads: 1, rung: plan.ProfileCap,
 			prober:   prober{works: func(s plan.Security) error { return errors.Join(admin(s), profiled(s)) }},
 			failures: []string{"plain: step: EPERM", "profile: step: EPERM"},
-			tried:    []string{"unconfined", AppArmorProfile, AppArmorProfile + "+SYS_ADMIN"}},
-		{name: "no AppArmor", prober: prober{works: admin}, rung: plan.Cap, tried: []string{"", "+SYS_ADMIN"},
+			tried:    []string{"unconfined", AppArmorProfile, AppArmorProfile + "+SYS_ADMIN+DAC_OVERRIDE"}},
+		{name: "no AppArmor", prober: prober{works: admin}, rung: plan.Cap, tried: []string{"", "+SYS_ADMIN+DAC_OVERRIDE"},
 			failures: []string{"plain: step: EPERM", "profile: the engine's kernel has no AppArmor", "profile-cap: the engine's kernel has no AppArmor"}},
 		{name: "no profile", prober: prober{works: admin, profile: errors.New("no parser")}, apparmor: true, loads: 1,
-			rung: plan.Cap, tried: []string{"unconfined", "unconfined+SYS_ADMIN"},
+			rung: plan.Cap, tried: []string{"unconfined", "unconfined+SYS_ADMIN+DAC_OVERRIDE"},
 			failures: []string{"plain: step: EPERM", "profile: the profile agent-cage-engine cannot be loaded: no parser", "profile-cap: the profile agent-cage-engine cannot be loaded: no parser"}},
-		{name: "unsupported", prober: prober{works: never}, rung: plan.Unsupported, tried: []string{"", "+SYS_ADMIN"},
+		{name: "unsupported", prober: prober{works: never}, rung: plan.Unsupported, tried: []string{"", "+SYS_ADMIN+DAC_OVERRIDE"},
 			failures: []string{"plain: step: EPERM", "profile: the engine's kernel has no AppArmor", "profile-cap: the engine's kernel has no AppArmor", "cap: step: EPERM"}},
 	}
 	for _, tt := range tests {

@@ -2,7 +2,7 @@
 set -u
 user=$1
 fail() {
-    echo "$1: $(tail -n 1 /tmp/said)" >&2
+    echo "$1: $(tail -n 3 /tmp/said)" >&2
     exit 1
 }
 echo "probe:x:$user:$user::/tmp:/bin/sh" >>/etc/passwd

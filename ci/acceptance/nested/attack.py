@@ -67,7 +67,8 @@ def release_agent():
 
 
 def cgroup_limit():
-    for path in "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/pids.max":
+    # Files beside the limits, which the topmost group has, too.
+    for path in "/sys/fs/cgroup/memory/notify_on_release", "/sys/fs/cgroup/cgroup.max.depth":
         if not os.path.exists(path):
             continue
         try:
@@ -116,13 +117,12 @@ def module():
 
 
 def host_file():
-    with open("/proc/1/root" + sys.argv[2]) as f:
-        f.read()
-
-
-def shadow():
-    with open("/proc/1/root/etc/shadow") as f:
-        f.read()
+    try:
+        with open("/proc/1/root" + sys.argv[2]) as f:
+            f.read()
+    except PermissionError:
+        with open(sys.argv[2]) as f:
+            f.read()
 
 
 def processes(wanted):
