@@ -82,6 +82,10 @@ const usage = `Usage: cage-gate COMMAND
   allow [--all | --project DIR] [--for TIME] PROGRAM [ARG…]
   revoke [--all | --project DIR] PROGRAM [ARG…]
   allowed [--json]             plain commands that run uncaged without asking
+  git [-C DIR] fetch|pull|push REMOTE [REF…]
+                               git over the network, to approved remotes
+  remotes add|remove URL, remotes list
+                               where the current project may fetch and push
   install claude|codex [--scope user|managed] [--dry-run]
   uninstall claude|codex [--scope user|managed] [--dry-run]
   status claude|codex          whether the hook is registered
@@ -112,6 +116,10 @@ func Main(e Env) int {
 		return allowed(e, rest)
 	case "install", "uninstall", "status":
 		return installCommand(e, e.Args[0], rest)
+	case "git":
+		return gitCommand(e, rest)
+	case "remotes":
+		return remotes(e, rest)
 	case "log":
 		return logCommand(e, rest)
 	case "version", "--version":

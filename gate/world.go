@@ -25,7 +25,7 @@ func (e Env) world(c Config, z zone.Zone, cwd string) policy.World {
 	w := policy.World{
 		Zone: z, FS: newDiskFS(), UID: uint32(e.UID), Env: e.Environ, SelfDir: e.SelfDir,
 		Helpers: c.Helpers, MCPTools: c.MCPAllow,
-		Remembered: e.remembered(c, z),
+		Remembered: e.remembered(c, z), NetworkGit: e.networkGit(c, z),
 	}
 	var err error
 	if w.ProjectEnv, err = projectEnv(cwd, e.getenv("CLAUDE_PROJECT_DIR"), z.Home); err != nil {

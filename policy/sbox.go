@@ -45,6 +45,12 @@ func (c *Classifier) findSbox() *finding {
 	return nil
 }
 
+// Sbox is the installed sbox by its absolute path, empty if there is none.
+func (c *Classifier) Sbox() string {
+	c.facts.Do(c.learn)
+	return c.sbox
+}
+
 // Untrusted says why others could have changed the program at an absolute
 // path, or caged commands could; empty if they could not.
 func (c *Classifier) Untrusted(program string) string {

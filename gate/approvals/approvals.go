@@ -34,7 +34,8 @@ type Command struct {
 // Remote is a URL that a human allowed for git over the network.
 type Remote struct {
 	Project string    `json:"project"` // absolute
-	URL     string    `json:"url"`     // as it resolves
+	URL     string    `json:"url"`     // as it resolved then
+	Given   string    `json:"given"`   // as it was given
 	Added   time.Time `json:"added"`
 }
 
