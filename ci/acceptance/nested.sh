@@ -177,6 +177,18 @@ none() {
     is 0 $? && grep -q 'docker.sock' "$scratch/err"
 }
 t "none: no engine answers in the box" none
+# The socket of the engine that runs the boxes, by itself, below a directory, and
+# through a link.
+refused() {
+    status=0
+    (cd "$project" && TOY_BOX_EXTRA_MOUNTS=$1:/mnt "$toy" --dry-run) >"$scratch/out" 2>"$scratch/err" || status=$?
+    faulted 126 engine-start-failed "is a socket of the host"
+}
+t "a mount of the host's engine socket is refused" refused "$engine_socket"
+t "so is that of a directory that it is in" refused "$(dirname "$engine_socket")"
+ln -s "$(dirname "$engine_socket")" "$scratch/link"
+t "and that of a link to one" refused "$scratch/link"
+
 by_default() {
     (cd "$project" && "$toy" --dry-run=json) >"$scratch/out" && grep -q '"mode": "rootless"' "$scratch/out"
 }
