@@ -171,7 +171,7 @@ t "and it is resolved" says "$https/app.git" bash -c "cd '$project' && cage-gate
 t "a push to it" agent 'git push origin main'
 t "take the URL itself back" bash -c "cd '$project' && cage-gate remotes remove '$https/app.git' && cage-gate remotes add here:app.git"
 sed -i "s|insteadOf = here:|insteadOf = there:|" "$home/.gitconfig"
-printf '[url "%s/"]\n    insteadOf = here:\n' "$ssh" >>"$home/.gitconfig"
+printf '[url "%s/"]\n    insteadOf = here:\n' "$ssh/moved" >>"$home/.gitconfig"
 t "a remote that resolves elsewhere is gated, from what to what" gated "resolved to $https/app.git" 'git push origin main'
 
 # Hostile: every route puts the marker there if it runs outside the cage.
@@ -261,6 +261,6 @@ flipped() { # the config flips in a loop while the gate works
     tail -n 3 "$scratch/last"
     [ "$done" -gt 0 ] && not test -e "$marker" && not grep -q evil "$scratch/https.log"
 }
-t "flipped config during 200 fetches and pushes: nothing ran, nothing went elsewhere" flipped
+t "flipped config during ${FLIPS:-100} fetches and as many pushes: nothing ran, nothing went elsewhere" flipped
 t "no private directory is left" is '' "$(ls "$home/.local/state/agent-cage-git")"
 finish
