@@ -254,12 +254,23 @@ flipped() { # the config flips in a loop while the gate works
         (cd "$project" && cage-gate git fetch origin) >"$scratch/last" 2>&1 && done=$((done + 1))
         (cd "$project" && cage-gate git push origin main) >>"$scratch/last" 2>&1 && done=$((done + 1))
     done
+    # Mostly the cage refuses a configuration that was exchanged under it. Plain
+    # git, in the same loop, runs what it says.
+    local ran=no plain=no asked
+    asked=$(grep -c evil "$scratch/https.log")
+    ! test -e "$marker" || ran=yes
+    for _ in $(seq 50); do
+        git -C "$project" fetch -q origin >/dev/null 2>&1
+        git -C "$project" status >/dev/null 2>&1
+        ! test -e "$marker" || { plain=yes && break; }
+    done
     kill "$flipper"
     wait "$flipper" 2>/dev/null
+    rm -f "$marker"
     cp "$scratch/good" "$project/.git/config"
     echo "$done of 2 * ${FLIPS:-100} went through"
     tail -n 3 "$scratch/last"
-    [ "$done" -gt 0 ] && not test -e "$marker" && not grep -q evil "$scratch/https.log"
+    is no "$ran" && is yes "$plain" && is 0 "$asked"
 }
 t "flipped config during ${FLIPS:-100} fetches and as many pushes: nothing ran, nothing went elsewhere" flipped
 t "no private directory is left" is '' "$(ls "$home/.local/state/agent-cage-git")"
