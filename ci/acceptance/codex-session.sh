@@ -52,7 +52,7 @@ confined() {
     local call='[ $(id -u) != 0 ] && echo user=ordinary; grep -E ^Cap[EPB] /proc/self/status | cut -f2 | sort -u; grep NoNewPrivs /proc/self/status; ls /var/run/docker.sock /run/docker.sock 2>&1 | grep -c No.such'
     turns "{\"reply\": [{\"call\": \"exec_command\", \"input\": {\"cmd\": \"$call\"}}]},
         {\"expect\": {\"result\": [\"user=ordinary\\n0000000000000000\\nNoNewPrivs:\\t1\\n2\"]}, \"reply\": [{\"text\": \"An ordinary user.\"}]}"
-    with "$scratch/turns.json" codex -m gpt-5.5 exec --skip-git-repo-check "Who are you?" && ended 0
+    with "$scratch/turns.json" codex --engine none -m gpt-5.5 exec --skip-git-repo-check "Who are you?" && ended 0
 }
 
 own_config() {

@@ -26,7 +26,7 @@ main_job() {
 # the script, and a result that is not as expected ends the session with an error.
 confined() {
     start_server "$root/ci/acceptance/session-confined.json" || return
-    session "$project" --network host -p "Say who you are."
+    session "$project" --engine none --network host -p "Say who you are."
     stop_server && is 0 "$(cat "$scratch/status")"
 }
 

@@ -168,4 +168,24 @@ too_late() {
     ended 5 && no_box_within 5
 }
 t "a signal after the end changes nothing" too_late
+
+# timeout(1) sends its signal to the program, and again to its group.
+grace_of_timeout() {
+    launch timeout 6 "$box" --engine none --exec sh -c 'trap "sleep 2; echo bye; exit 9" TERM; while :; do sleep 0.1; done'
+    is "124 bye" "$status $(cat "$scratch/out")"
+}
+t "a signal that comes twice at once is one" grace_of_timeout
+
+# A box that ends itself, because its launcher did not run, is not the harness's end.
+stopped_too_long() {
+    rm -f "$project/ready"
+    (cd "$project" && exec "$box" --engine none --exec sh -c 'touch ready; sleep 30; exit 5') </dev/null >"$scratch/out" 2>"$scratch/err" &
+    local pid=$!
+    status=0
+    appears "$project/ready" && kill -STOP $pid && sleep 9 && kill -CONT $pid || return
+    wait $pid || status=$?
+    # On a busy machine the lifeline may have been there before the stop.
+    [ "$status" = 5 ] || faulted 126 engine-lost "stopped"
+}
+t "a launcher that is stopped before it holds the box says what became of it" stopped_too_long
 finish

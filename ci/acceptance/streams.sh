@@ -86,6 +86,43 @@ reader_stuck() {
     is 143 $status && no_box_within 5
 }
 t "a reader that does not read does not keep a signal from ending it" reader_stuck
+
+# slow_reader SECONDS COMMAND...: the launcher's output is read after so long;
+# its bytes are in $bytes, its status in $status.
+# shellcheck disable=SC2317 # it is called below
+slow_reader() {
+    local pause=$1
+    shift
+    { "$@" 2>"$scratch/err"; echo $? >"$scratch/status"; } | (sleep "$pause" && wc -c) >"$scratch/bytes"
+    status=$(cat "$scratch/status") bytes=$(cat "$scratch/bytes")
+}
+# More than the pipe holds, and less than the engine keeps.
+much_at_the_end=(sh -c 'head -c 600000 /dev/zero; exit 3')
+late_reader() {
+    slow_reader 9 "$box" --engine none --timeout 7s --exec "${much_at_the_end[@]}"
+    ended 3 && is 600000 "$bytes"
+}
+signalled_late() {
+    # shellcheck disable=SC2016 # the script has its own variables
+    slow_reader 24 sh -c '"$@" & sleep 8; kill -TERM $!; wait $!' sh "$box" --engine none --exec "${much_at_the_end[@]}"
+    cat "$scratch/err"
+    is "3 600000" "$status $bytes" || { is 143 "$status" && is 600000 "$bytes"; }
+}
+signalled_twice_late() {
+    # shellcheck disable=SC2016 # the script has its own variables
+    slow_reader 16 sh -c '"$@" & sleep 8; kill -TERM $!; sleep 1; kill -TERM $!; wait $!' sh "$box" --engine none --exec "${much_at_the_end[@]}"
+    : >"$scratch/out"
+    [ "$bytes" -lt 600000 ] && faulted 126 engine-lost "output is lost"
+}
+t "a time limit that passes while the output waits for its reader changes nothing" late_reader
+t "nor does a signal, once the harness has ended" signalled_late
+t "a second one gives the output up, with a fault" signalled_twice_late
+
+gone_from_dry_run() {
+    "$box" --dry-run 2>"$scratch/err" | true
+    is "141 0" "${PIPESTATUS[0]} $(wc -c <"$scratch/err")"
+}
+t "a dry run whose reader went away ends as a program does" gone_from_dry_run
 no_space() {
     status=0
     quick "$@" >/dev/full 2>"$scratch/err" || status=$?

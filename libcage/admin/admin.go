@@ -162,9 +162,19 @@ func NewCmdRoot(f *Factory) *cobra.Command {
 	return root
 }
 
+// ownHome is f.Home, or that of the user this process is.
+func (f *Factory) ownHome() string {
+	return host.OwnHome(func(name string) string {
+		if name == "HOME" {
+			return f.Home
+		}
+		return f.Getenv(name)
+	})
+}
+
 // stateHome is where the project keeps what is not a harness's.
 func (f *Factory) stateHome() string {
-	return host.StateHome(f.Getenv, f.Home)
+	return host.StateHome(f.Getenv, f.ownHome())
 }
 
 func (f *Factory) receipts() receipt.Store {

@@ -4,11 +4,19 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // fallbackLocale is in every image.
 const fallbackLocale = "C.UTF-8"
+
+// localeNames are the variables that name a locale. Terminals have others that
+// begin with LC_, as ssh lets those pass: LC_TERMINAL.
+var localeNames = []string{
+	"LANG", "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES",
+	"LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME",
+}
 
 // maxArchive bounds the locale archive that is searched, in bytes. A larger
 // one is taken to have everything.
@@ -19,7 +27,7 @@ const maxArchive = 64 << 20
 func settleLocales(root string, env []string) {
 	for i, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
-		if (name == "LANG" || strings.HasPrefix(name, "LC_")) && !hasLocale(root, value) {
+		if slices.Contains(localeNames, name) && !hasLocale(root, value) {
 			env[i] = name + "=" + fallbackLocale
 		}
 	}

@@ -134,7 +134,7 @@ func (b *box) shakeHands() error {
 // their owner, who is looked at them as.
 func (b *box) compareDirectories() error {
 	for _, w := range b.run.Witnesses {
-		if err := asUser(b.callerIDs, func() error { return w.Check(filepath.Join(b.root, w.Dir)) }); err != nil {
+		if err := asUser(b.callerIDs, func() error { return w.Check(filepath.Join(b.root, w.Place())) }); err != nil {
 			return &exitstatus.Fault{Kind: exitstatus.EngineStartFailed, Err: err}
 		}
 	}

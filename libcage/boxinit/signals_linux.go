@@ -3,7 +3,7 @@ package boxinit
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-cage/agent-cage/internal/sigaction"
+	"github.com/agent-cage/agent-cage/libcage/sigaction"
 )
 
 // lastSignal is the highest signal that the kernel has.

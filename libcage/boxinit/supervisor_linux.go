@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
 )
 
 const (
 	// lifelineDue is how long after its start a box lives without a lifeline.
-	lifelineDue = 5 * time.Second
+	lifelineDue = needs.LifelineWithin
 	// grace is how long the harness may take to end after TERM.
 	grace = 2 * time.Second
 )

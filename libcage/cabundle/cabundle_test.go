@@ -3,7 +3,9 @@ package cabundle
 import (
 	"encoding/pem"
 	"io/fs"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,6 +33,7 @@ func TestFind(t *testing.T) {
 	}{
 		{name: "system by default", want: cert("system")},
 		{name: "variable alone, without its key", env: map[string]string{"CAGE_CA_BUNDLE": "/corp.pem"}, want: cert("corp")},
+		{name: "extra ones beside the system's", env: map[string]string{"NODE_EXTRA_CA_CERTS": "/both.pem"}, want: cert("corp") + cert("other") + cert("system")},
 		{name: "all variables, each certificate once", env: map[string]string{"SSL_CERT_FILE": "/corp.pem", "NODE_EXTRA_CA_CERTS": "/both.pem"}, want: cert("corp") + cert("other")},
 		{name: "missing file", env: map[string]string{"SSL_CERT_FILE": "/missing"}, wantErr: "SSL_CERT_FILE: "},
 		{name: "no certificate", env: map[string]string{"CAGE_CA_BUNDLE": "/empty.pem"}, wantErr: "holds no PEM certificate"},
@@ -88,5 +91,17 @@ func TestWithout(t *testing.T) {
 	}
 	if rest := all.Without(all.IDs()); len(rest) != 0 {
 		t.Errorf("nothing new gave %q", rest.PEM())
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, t.TempDir(), "/dev/zero", "/no/such/file"} {
+		if _, err := ReadFile(path); err == nil {
+			t.Errorf("%s was read", path)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/agent-cage/agent-cage/libcage/cabundle"
@@ -14,7 +13,7 @@ import (
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
 func (e *examination) lookAtNetwork() {
-	bundle, err := cabundle.Find(e.Getenv, os.ReadFile)
+	bundle, err := cabundle.Find(e.Getenv, cabundle.ReadFile)
 	switch count := len(bundle); {
 	case err != nil:
 		e.find("ca", Problem, err.Error(), "let the variable name a readable PEM file, or unset it")

@@ -24,6 +24,8 @@ type End struct {
 	TimedOut bool
 	// Output is why the harness's output could not be passed on.
 	Output error
+	// Unread is why output of a harness that had ended was given up.
+	Unread error
 	// Lost is why the engine could no longer be asked.
 	Lost error
 }
@@ -49,6 +51,8 @@ func faultOf(e End) *Fault {
 		return &Fault{Kind: EngineStartFailed, Err: e.Interrupted}
 	case e.Output != nil && e.Started:
 		return lost(EngineLost, "the harness's output could not be passed on and the box was ended", e.Output)
+	case e.Unread != nil && e.Started:
+		return lost(EngineLost, "the harness has ended and a part of its output is lost", e.Unread)
 	case !e.Exited && e.Started:
 		return lost(EngineLost, "the engine was lost while the harness ran: see its log, then start again", e.Lost)
 	case !e.Exited:

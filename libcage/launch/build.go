@@ -101,5 +101,5 @@ func (l *launcher) extended(d *host.Dockerfile) image.Spec {
 // stateHome is where the launchers keep what is not a harness's. It is that of
 // the user that runs the launcher, also where that is root for somebody else.
 func (l *launcher) stateHome() string {
-	return host.StateHome(l.getenv, l.getenv("HOME"))
+	return host.StateHome(l.getenv, host.OwnHome(l.getenv))
 }

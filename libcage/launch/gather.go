@@ -66,7 +66,7 @@ func (l *launcher) gather() (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	ca, err := cabundle.Find(l.getenv, os.ReadFile)
+	ca, err := cabundle.Find(l.getenv, cabundle.ReadFile)
 	if err != nil {
 		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
 	}

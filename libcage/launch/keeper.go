@@ -9,9 +9,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 )
+
+// sameSignal is how soon after a signal another of the same kind is the same
+// one: timeout(1) sends its own twice, to the program and to its group.
+const sameSignal = 200 * time.Millisecond
+
+// lifelineSlack is how much longer than this process knows a box may have run.
+const lifelineSlack = time.Second
+
+// errUnread is the fault of output that was dropped.
+var errUnread = errors.New("a signal came while nobody read what the harness had written")
 
 // grace is how long the harness has to end after a signal, as docker stop
 // gives.
@@ -29,6 +40,14 @@ type keeper struct {
 	// box's output should have ended after its kill, and hopeless when the box
 	// itself should have.
 	deadline, overdue, hopeless <-chan time.Time
+	// last is the signal that was passed on last, at a time.
+	last   syscall.Signal
+	lastAt time.Time
+	// asked says that the harness was asked to end, or would have been if it
+	// had not ended before.
+	asked bool
+	// watched says that the box has had a lifeline.
+	watched bool
 }
 
 // keep returns when the box has ended and its output is through.
@@ -43,6 +62,7 @@ func (k *keeper) keep() {
 	if limit := k.decision.Plan.Limits.Timeout; limit > 0 {
 		timeout = time.After(limit)
 	}
+	begun := time.Now()
 	ended, copied := k.ended, k.copied
 	for ended != nil || copied != nil {
 		select {
@@ -55,19 +75,42 @@ func (k *keeper) keep() {
 		case sig := <-k.signals.c:
 			k.signalled(sig)
 		case <-timeout:
-			k.end.TimedOut = ended != nil
-			k.stop(syscall.SIGTERM)
+			// A harness that has ended in time may still have a slow reader.
+			if !k.end.Exited {
+				k.end.TimedOut = true
+				k.stop(syscall.SIGTERM)
+			}
 		case <-k.deadline:
 			k.kill()
 		case <-k.overdue:
 			// Whoever reads the output does not; the engine waits for it, too.
-			k.streams.Close()
+			k.drop()
 			k.overdue, copied = nil, nil
 			k.hopeless = time.After(removal)
 		case <-k.hopeless:
 			k.hopeless, ended = nil, nil
 			k.end.Lost = errors.New("it does not end the box")
 		}
+	}
+	lifeline()
+	k.notice(time.Since(begun))
+}
+
+// notice says why a box has ended itself that never had a lifeline: this
+// process did not run, or the engine did not answer, for longer than a box
+// lives without one.
+func (k *keeper) notice(lived time.Duration) {
+	if !k.watched && k.end.Unwatched == nil && lived >= needs.LifelineWithin-lifelineSlack {
+		k.end.Unwatched = errors.New("this launcher was stopped, or the engine did not answer")
+	}
+}
+
+// drop gives up output that nobody reads. Where the harness did not end by the
+// signal that asked for it, that is a fault: its status promises all of it.
+func (k *keeper) drop() {
+	k.streams.Close()
+	if k.end.Exited && !k.end.Stopped && k.end.Status != 128+int(k.last) {
+		k.end.Unread = errUnread
 	}
 }
 
@@ -101,10 +144,15 @@ func (k *keeper) outputOver(err error) {
 // signalled passes a signal on to the harness. Before the harness runs there
 // is nobody to tell.
 func (k *keeper) signalled(sig os.Signal) {
+	number := sig.(syscall.Signal)
+	if number == k.last && time.Since(k.lastAt) < sameSignal {
+		return
+	}
+	k.last, k.lastAt = number, time.Now()
 	k.record.signalled(sig)
 	select {
 	case <-k.started:
-		k.stop(sig.(syscall.Signal))
+		k.stop(number)
 	default:
 		k.end.Interrupted = interrupted{sig}
 		k.kill()
@@ -112,23 +160,33 @@ func (k *keeper) signalled(sig os.Signal) {
 }
 
 // stop sends the harness a signal and gives it some time to end. The second
-// time it ends the box.
+// time it ends the box. One that has ended has the same time for its output to
+// be read.
 func (k *keeper) stop(sig syscall.Signal) {
-	if k.deadline != nil || k.end.Stopped {
+	if k.asked {
 		k.kill()
+		return
+	}
+	k.asked = true
+	if k.end.Exited {
 		return
 	}
 	k.deadline = time.After(grace)
 	k.tell(unix.SignalName(sig))
 }
 
-// kill ends the box at once.
+// kill ends the box at once. Of one that has ended it ends the wait for its
+// output.
 func (k *keeper) kill() {
+	k.deadline = nil
+	if k.end.Exited {
+		k.overdue = time.After(0)
+		return
+	}
 	if !k.end.Stopped {
 		k.overdue = time.After(patience)
 	}
 	k.end.Stopped = true
-	k.deadline = nil
 	k.tell("SIGKILL")
 }
 

@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/agent-cage/agent-cage/images"
@@ -80,7 +81,7 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 	}
 	stderr := &lines{w: sys.Stderr}
 	l := &launcher{payload: p, sys: sys, say: voice{w: stderr, label: p.Label}, stderr: stderr, record: new(record)}
-	status, err := l.main()
+	status, err := l.guarded()
 	if err == nil {
 		l.leaveReceipt(status, nil)
 		return status
@@ -97,6 +98,18 @@ func Main(describe func() (*payload.Payload, error), sys System) int {
 	l.say.fault(fault)
 	l.leaveReceipt(fault.Kind.Status(), fault)
 	return fault.Kind.Status()
+}
+
+// guarded is main, of which a panic is a fault like any other: the box is gone
+// when it arrives here.
+func (l *launcher) guarded() (status int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(l.stderr, "%s", debug.Stack())
+			err = exitstatus.Faultf(exitstatus.EngineStartFailed, "this is an error of the launcher's: %v", p)
+		}
+	}()
+	return l.main()
 }
 
 // statusOfPipe is that of a program which SIGPIPE ended.
@@ -151,10 +164,10 @@ func (l *launcher) main() (status int, err error) {
 	}
 	switch l.options.Action {
 	case face.Version:
-		_, err = fmt.Fprintf(l.sys.Stdout, "%s %s (%s)\n", l.payload.Label, version.String(), l.harness())
+		_, err = fmt.Fprintf(outlet{l.sys.Stdout}, "%s %s (%s)\n", l.payload.Label, version.String(), l.harness())
 		return 0, err
 	case face.Help:
-		return 0, face.WriteHelp(l.sys.Stdout, l.payload.Label, l.payload.Title, grammar)
+		return 0, face.WriteHelp(outlet{l.sys.Stdout}, l.payload.Label, l.payload.Title, grammar)
 	}
 	return l.run()
 }
@@ -193,11 +206,14 @@ func (l *launcher) run() (int, error) {
 	}
 	defer planned.releaseCache()
 	if l.options.Action == face.DryRun {
-		return 0, show.Plan(l.sys.Stdout, planned.decision.Plan, l.options.Form)
+		return 0, show.Plan(outlet{l.sys.Stdout}, planned.decision.Plan, l.options.Form)
 	}
 	planned.announce()
 	l.mentionNews()
 	if err := l.seed(facts, planned.decision.Plan.User.Home); err != nil {
+		return 0, err
+	}
+	if err := checkMountpoints(planned.decision.Plan.Mounts); err != nil {
 		return 0, err
 	}
 	l.enter("build")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
@@ -55,13 +56,14 @@ func (k *keeper) holdLifeline(ctx context.Context) (release func()) {
 			k.end.Unwatched = err
 		}
 	})
-	return func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		<-done
 		if line != nil {
+			k.watched = true
 			line.Close()
 		}
-	}
+	})
 }
 
 func (k *keeper) startLifeline(ctx context.Context) (line *engine.Exec, err error) {

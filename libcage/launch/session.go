@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/moby/term"
 
 	"github.com/agent-cage/agent-cage/libcage/boxinit/needs"
 	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/engine"
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/handshake"
-	"github.com/agent-cage/agent-cage/libcage/plan"
+	"github.com/agent-cage/agent-cage/libcage/terminal"
 	"github.com/agent-cage/agent-cage/libcage/witness"
 )
 
@@ -68,7 +72,7 @@ func (s *session) output() io.Writer {
 }
 
 // sendRun answers cage-init's ready.
-func (s *session) sendRun(trusted []cabundle.ID) error {
+func (s *session) sendRun(trusted []cabundle.ID) (err error) {
 	s.watchFirst()
 	p := s.decision.Plan
 	run := &handshake.Run{
@@ -86,14 +90,34 @@ func (s *session) sendRun(trusted []cabundle.ID) error {
 			Path: path.Join(needs.TerminfoDir, t.path), Mode: 0o644, Owner: handshake.Root, Content: string(t.content),
 		})
 	}
-	if slices.ContainsFunc(p.Mounts, func(m plan.Mount) bool { return m.Target == p.Project.Dir }) {
-		w, err := witness.Take(p.Project.Dir)
-		if err != nil {
-			return err
-		}
-		run.Witnesses = []witness.Witness{w}
+	if run.Witnesses, err = s.witnesses(); err != nil {
+		return err
 	}
 	return handshake.WriteRun(s.streams.Stdin(), run)
+}
+
+// witnesses notes what this side sees of the directories that the box gets. Two
+// are left out: a state directory, which other boxes change and which may be
+// empty, and what the caller may not look into.
+func (s *session) witnesses() (all []witness.Witness, err error) {
+	stateDir := filepath.Join(s.facts.caller.Home, s.payload.State.Host)
+	for _, m := range s.decision.Plan.Mounts {
+		if info, err := os.Stat(m.Source); m.Source == stateDir || err != nil || !info.IsDir() {
+			continue
+		}
+		w, err := witness.Take(m.Source)
+		if errors.Is(err, fs.ErrPermission) && m.Target != s.decision.Plan.Project.Dir {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.Target != m.Source {
+			w.At = m.Target
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }
 
 // progress takes what cage-init says on its way to the harness.
@@ -121,7 +145,7 @@ func (s *session) harnessStarts() error {
 // which reads no more then.
 func (s *session) feed() {
 	if s.decision.Plan.Terminal.Stdin {
-		_, _ = io.Copy(s.streams.Stdin(), s.sys.Stdin)
+		_, _ = io.Copy(s.streams.Stdin(), s.input())
 	}
 	if !s.decision.Plan.Terminal.TTY {
 		_ = s.streams.CloseStdin()
@@ -135,6 +159,16 @@ func (s *session) signal(name string) {
 	if err := s.engine.Signal(ctx, s.id, name); err != nil {
 		s.say.debug("%s: %v", name, err)
 	}
+}
+
+// input is the caller's standard input. A terminal that the box does not get is
+// read only while it is this launcher's to read: a job in the background would
+// be stopped for it.
+func (s *session) input() io.Reader {
+	if s.decision.Plan.Terminal.TTY || !term.IsTerminal(s.sys.Stdin.Fd()) {
+		return s.sys.Stdin
+	}
+	return terminal.Foreground(s.sys.Stdin)
 }
 
 // The engine hears of a want of memory by another way than of the end, and

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-cage/agent-cage/internal/sigaction"
+	"github.com/agent-cage/agent-cage/libcage/sigaction"
 )
 
 // Stop stops this process as SIGTSTP does one that does not catch it, and

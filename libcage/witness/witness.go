@@ -10,6 +10,7 @@
 package witness
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,8 +26,10 @@ const maxEntries = 64
 
 // Witness is what is noted of a directory. It holds no name of a file.
 type Witness struct {
-	// Dir is the directory's path, the same on both sides.
+	// Dir is the directory's path on the launcher's side, At that in the box;
+	// empty if it is the same.
 	Dir string `json:"dir"`
+	At  string `json:"at,omitempty"`
 	// Modified is the time of its last change, in nanoseconds since 1970.
 	Modified int64 `json:"modified"`
 	// Entries are digests of name, kind, size and time of some entries.
@@ -39,6 +42,9 @@ type MismatchError struct{ Dir string }
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the engine's %s is not this machine's: share the directory with the engine's machine, or use an engine on this one", e.Dir)
 }
+
+// Place is where the box has the directory.
+func (w Witness) Place() string { return cmp.Or(w.At, w.Dir) }
 
 // Take notes a directory.
 func Take(dir string) (Witness, error) {

@@ -1,6 +1,9 @@
 package needs
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // TerminfoDir holds the description of the caller's terminal, if the launcher
 // sends one.
@@ -13,6 +16,10 @@ const ExtraCAFile = RunDir + "/ca-extra.crt"
 // Lifeline is the command that a launcher runs in the box as its bystander, and
 // whose standard input it holds: the box ends when that does.
 func Lifeline() []string { return []string{BinaryDir + "/cage-init", "lifeline"} }
+
+// LifelineWithin is how long after its start a box that nobody's lifeline has
+// reached ends itself.
+const LifelineWithin = 5 * time.Second
 
 // LifelineHeld is what that command prints once the box hangs on it.
 const LifelineHeld = "held\n"
