@@ -197,6 +197,14 @@ unseen() {
         "$scratch/apart" "$toy" --engine none 0 >"$scratch/out" 2>"$scratch/err" || status=$?
     faulted 126 engine-start-failed "the engine must see the same files"
 }
+# Another directory of the same name is the engine's for an extra mount.
+unseen_mount() {
+    mkdir "$scratch/extra" || return
+    status=0
+    (cd "$project" && CLAUDE_BOX_EXTRA_MOUNTS=$scratch/extra:/mnt exec unshare --mount sh -c 'mount -t tmpfs none "$1" && echo key >"$1/key" && shift && exec "$@"' sh \
+        "$scratch/extra" "$box" --engine none --exec sh -c 'echo written >/mnt/out') >"$scratch/out" 2>"$scratch/err" || status=$?
+    faulted 126 engine-start-failed "$scratch/extra" && is '' "$(ls -A "$scratch/extra")"
+}
 # An overlay cannot map the ids of a root of the host.
 on_overlay() {
     mkdir "$scratch"/{lower,upper,work,merged} && mount -t overlay none -o "lowerdir=$scratch/lower,upperdir=$scratch/upper,workdir=$scratch/work" "$scratch/merged" || return
@@ -207,6 +215,7 @@ on_overlay() {
 }
 if [ "$(id -u)" = 0 ]; then
     t "a project that the engine does not see" unseen
+    t "an extra mount of which the engine sees another" unseen_mount
     t "a project whose files cannot be given to the box" on_overlay
 else
     skip "a project that the engine does not see" "only root can mount"
@@ -251,6 +260,11 @@ t "the home directory as the project" fault 1 usage "home directory" in_folder "
 t "/ as the project" fault 1 usage "home directory" in_folder /
 t "/etc as the project" fault 1 usage "part of the system" in_folder /etc
 mount_missing() { TOY_BOX_EXTRA_MOUNTS=/no/such/source:/mnt toy 0; }
+mount_within() {
+    CLAUDE_BOX_EXTRA_MOUNTS=$scratch:$project/sub/deep harness true
+    faulted 1 usage "first make $project/sub/deep" && not [ -e "$project/sub" ]
+}
+t "an extra mount below the project, where the engine would make its place" mount_within
 t "an extra mount whose source is missing" fault 1 usage "/no/such/source" mount_missing
 
 another_owner() {
