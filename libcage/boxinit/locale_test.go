@@ -19,13 +19,13 @@ func TestSettleLocales(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{
-		"LANG=en_US.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_TIME=fr_FR.UTF-8", "LC_A=C", "LC_B=C.UTF-8", "LC_C=POSIX",
-		"LC_D=", "LC_E=../../../etc", "LC_F=de_AT.UTF-8@euro", "LC_G=de_DE", "LANGUAGE=xx", "TERM=none",
+		"LANG=en_US.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_TIME=fr_FR.UTF-8", "LC_COLLATE=C", "LC_CTYPE=C.UTF-8", "LC_MESSAGES=POSIX",
+		"LC_NAME=", "LC_PAPER=../../../etc", "LC_MONETARY=de_AT.UTF-8@euro", "LC_NUMERIC=de_DE", "LANGUAGE=xx", "TERM=none", "LC_TERMINAL=iTerm2",
 	}
 	settleLocales(root, env)
 	want := []string{
-		"LANG=C.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_TIME=fr_FR.UTF-8", "LC_A=C", "LC_B=C.UTF-8", "LC_C=POSIX",
-		"LC_D=", "LC_E=C.UTF-8", "LC_F=de_AT.UTF-8@euro", "LC_G=C.UTF-8", "LANGUAGE=xx", "TERM=none",
+		"LANG=C.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_TIME=fr_FR.UTF-8", "LC_COLLATE=C", "LC_CTYPE=C.UTF-8", "LC_MESSAGES=POSIX",
+		"LC_NAME=", "LC_PAPER=C.UTF-8", "LC_MONETARY=de_AT.UTF-8@euro", "LC_NUMERIC=C.UTF-8", "LANGUAGE=xx", "TERM=none", "LC_TERMINAL=iTerm2",
 	}
 	if !slices.Equal(env, want) {
 		t.Errorf("got  %q\nwant %q", env, want)
