@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Git in the cage: what `sbox --git git` can do, and what a hook that runs in it
 # cannot leave behind for the host's git.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154
 if [ -n "${SBOX_HERE:-}" ]; then source "$SBOX_HERE/common.bash"; else
     # shellcheck source=ci/acceptance/sbox/common.bash
     source "$(dirname "$0")/sbox/common.bash"

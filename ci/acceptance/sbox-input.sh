@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Bad input, and machines on which the cage cannot be built: one line that names
 # cause and fix, the right status, and the command never run uncaged.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154
 if [ -n "${SBOX_HERE:-}" ]; then source "$SBOX_HERE/common.bash"; else
     # shellcheck source=ci/acceptance/sbox/common.bash
     source "$(dirname "$0")/sbox/common.bash"

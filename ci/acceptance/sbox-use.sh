@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What people do in a cage: build, test, serve, talk to a terminal; many at once.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154
 if [ -n "${SBOX_HERE:-}" ]; then source "$SBOX_HERE/common.bash"; else
     # shellcheck source=ci/acceptance/sbox/common.bash
     source "$(dirname "$0")/sbox/common.bash"
@@ -129,8 +129,8 @@ many() {
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i" || bad=$((bad + 1)); done
-    is '200 at once' '0 200' "$bad $(ls many | wc -l)"
-    is 'and nothing of theirs is left' '. .. .git' "$(ls -a | grep '^\.' | sort | xargs)"
+    is '200 at once' '0 200' "$bad $(find many -type f | wc -l)"
+    is 'and nothing of theirs is left' '. .git' "$(find . -maxdepth 1 -name '.*' -printf '%f\n' | sort | xargs)"
     [ $bad = 0 ] || sort many.err | uniq -c | head -5 | sed 's/^/# /'
 }
 
