@@ -261,7 +261,7 @@ t "/ as the project" fault 1 usage "home directory" in_folder /
 t "/etc as the project" fault 1 usage "part of the system" in_folder /etc
 mount_missing() { TOY_BOX_EXTRA_MOUNTS=/no/such/source:/mnt toy 0; }
 mount_within() {
-    CLAUDE_BOX_EXTRA_MOUNTS=$scratch:$project/sub/deep harness true
+    mkdir "$scratch/given" && CLAUDE_BOX_EXTRA_MOUNTS=$scratch/given:$project/sub/deep harness true
     faulted 1 usage "first make $project/sub/deep" && not [ -e "$project/sub" ]
 }
 t "an extra mount below the project, where the engine would make its place" mount_within
