@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/agent-cage/agent-cage/internal/bench"
 	"github.com/agent-cage/agent-cage/sandbox"
 )
 
@@ -38,13 +38,6 @@ func main() {
 	if over {
 		os.Exit(1)
 	}
-}
-
-// contender is one way to run `true`.
-type contender struct {
-	name  string
-	cmd   func() (*exec.Cmd, error)
-	times []time.Duration
 }
 
 func run(rounds int, sbox, srt string) (over bool, err error) {
@@ -84,28 +77,38 @@ func run(rounds int, sbox, srt string) (over bool, err error) {
 	if err := os.Chdir(project); err != nil {
 		return false, err
 	}
-	all := []*contender{
-		{name: "bwrap", cmd: bwrap},
-		{name: "sbox", cmd: func() (*exec.Cmd, error) { return exec.Command(sbox, "true"), nil }},
-	}
+	base := &bench.Contender{Name: "bwrap", Cmd: inEnvironment(environ, bwrap)}
+	caged := &bench.Contender{Name: "sbox", Cmd: inEnvironment(environ, program(sbox))}
+	all := []*bench.Contender{base, caged}
 	if path, err := exec.LookPath(srt); err == nil {
-		all = append(all, &contender{name: "srt", cmd: func() (*exec.Cmd, error) { return exec.Command(path, "true"), nil }})
+		all = append(all, &bench.Contender{Name: "srt", Cmd: inEnvironment(environ, program(path))})
 	} else {
 		fmt.Println("srt is left out: npm install @anthropic-ai/sandbox-runtime, and name its srt with -srt")
 	}
-	for round := range rounds + 1 {
-		for i := range all {
-			c := all[(i+round)%len(all)]
-			took, err := once(c, environ)
-			if err != nil {
-				return false, fmt.Errorf("%s: %w", c.name, err)
-			}
-			if round > 0 { // the first one fills caches
-				c.times = append(c.times, took)
-			}
-		}
+	if err := bench.Run(rounds, all); err != nil {
+		return false, err
 	}
-	return report(all), nil
+	bench.Report(os.Stdout, all)
+	if over = caged.Ratio(base) > budget; over {
+		fmt.Printf("sbox is over its budget of %.1f\n", budget)
+	}
+	return over, nil
+}
+
+// program runs `true` by a program.
+func program(path string) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) { return exec.Command(path, "true"), nil }
+}
+
+// inEnvironment gives the commands of a contender their environment.
+func inEnvironment(environ []string, make func() (*exec.Cmd, error)) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
+		cmd, err := make()
+		if err == nil {
+			cmd.Env = environ
+		}
+		return cmd, err
+	}
 }
 
 // bubblewrap returns the same cage as sbox builds in the current directory, by
@@ -159,44 +162,3 @@ func hold(p sandbox.Placeholder) error {
 	}
 	return os.WriteFile(p.Path, nil, 0o444)
 }
-
-func once(c *contender, environ []string) (time.Duration, error) {
-	cmd, err := c.cmd()
-	if err != nil {
-		return 0, err
-	}
-	cmd.Env = environ
-	var said strings.Builder
-	cmd.Stderr = &said
-	start := time.Now()
-	err = cmd.Run()
-	took := time.Since(start)
-	for _, f := range cmd.ExtraFiles {
-		f.Close()
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-	}
-	return took, nil
-}
-
-// report prints medians, the middle half of the runs, and each median as a
-// multiple of the first's.
-func report(all []*contender) (over bool) {
-	base := all[0]
-	for _, c := range all {
-		slices.Sort(c.times)
-		n := len(c.times)
-		median := c.times[n/2]
-		ratio := float64(median) / float64(base.times[len(base.times)/2])
-		fmt.Printf("%-6s least %7.2f ms, median %7.2f ms, middle half %7.2f to %7.2f ms, %5.2f × %s\n",
-			c.name, ms(c.times[0]), ms(median), ms(c.times[n/4]), ms(c.times[n*3/4]), ratio, base.name)
-		if c.name == "sbox" && ratio > budget {
-			fmt.Printf("sbox is over its budget of %.1f\n", budget)
-			over = true
-		}
-	}
-	return over
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"ci":                    {"internal/scriptedapi", "internal/githubserver", "internal/bench"},
 	"skills":                {},
 	"ci/toy-box":            {"libcage"},
-	"ci/bench-sbox":         {"sandbox"},
+	"ci/bench-sbox":         {"sandbox", "internal/bench"},
 	"internal/bench":        {},
 	"internal/version":      {},
 	"internal/scriptedapi":  {"internal/scriptedapi"},
