@@ -79,7 +79,6 @@ func (e *engine) run() error {
 	if err := e.takeLock(); err != nil {
 		return err
 	}
-	// What a killed engine leaves is in the way of the next.
 	argv := e.command()
 	var sys syscall.SysProcAttr
 	sys.Setsid = true

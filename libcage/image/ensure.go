@@ -18,8 +18,9 @@ type Options struct {
 	// StateDir is the directory of locks and of the digest cache, made if it is
 	// missing: agent-cage below XDG_STATE_HOME.
 	StateDir string
-	// Secrets are for the builds' secret mounts, by id.
-	Secrets map[string][]byte
+	// Secrets make what is for the builds' secret mounts, by id. Only a build
+	// calls them.
+	Secrets map[string]func() []byte
 	// ProxyArgs are build arguments that say how a build reaches the network.
 	// They decide nothing about the image and are not among its inputs.
 	ProxyArgs map[string]string
@@ -257,7 +258,7 @@ func (e *ensurer) prepare(spec Spec, platform Platform, stored map[string]Stored
 		Dockerfile: spec.dockerfile(),
 		Args:       args,
 		Labels:     labels,
-		Secrets:    e.opts.Secrets,
+		Secrets:    e.secrets(),
 		Platform:   platform.OS + "/" + platform.Arch,
 		Key:        key,
 	}, nil
@@ -294,4 +295,12 @@ func nextStep(spec Spec, cause Cause) string {
 		return fmt.Sprintf("; run ci/bootstrap, or docker pull %s where a registry answers", spec.Base)
 	}
 	return ""
+}
+
+func (e *ensurer) secrets() map[string][]byte {
+	made := map[string][]byte{}
+	for id, secret := range e.opts.Secrets {
+		made[id] = secret()
+	}
+	return made
 }

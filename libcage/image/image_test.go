@@ -129,7 +129,7 @@ func (f *fixture) ensure(t *testing.T) Result {
 func TestFirstBuild(t *testing.T) {
 	f := newFixture(t)
 	f.opts.ProxyArgs = map[string]string{"http_proxy": "http://p"}
-	f.opts.Secrets = map[string][]byte{"ca": []byte("pem")}
+	f.opts.Secrets = map[string]func() []byte{"ca": func() []byte { return []byte("pem") }}
 	result := f.ensure(t)
 	want := Result{Built: []string{"cage:1", "claude:1"}, Images: []Current{
 		{Ref: "cage:1", ID: "sha256:1", Inputs: f.engine.store["cage:1"].Labels[InputsLabel]},
@@ -203,7 +203,9 @@ func TestWhatMakesAnImageStale(t *testing.T) {
 		"image was removed":    {func(f *fixture) { delete(f.engine.store, "claude:1") }, last},
 		"image of other hands": {func(f *fixture) { f.engine.store["claude:1"] = Stored{ID: "sha256:x"} }, last},
 		"proxy":                {func(f *fixture) { f.opts.ProxyArgs = map[string]string{"http_proxy": "x"} }, none},
-		"secret":               {func(f *fixture) { f.opts.Secrets = map[string][]byte{"ca": nil} }, none},
+		"secret": {func(f *fixture) {
+			f.opts.Secrets = map[string]func() []byte{"ca": func() []byte { panic("nothing is built") }}
+		}, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -28,7 +28,7 @@ func (l *launcher) build(ctx context.Context, client *engine.Client, f *facts, c
 		Log:       l.sys.Stderr,
 	}
 	if len(f.ca) > 0 {
-		opts.Secrets = map[string][]byte{images.CASecret: f.ca.PEM()}
+		opts.Secrets = map[string]func() []byte{images.CASecret: f.ca.PEM}
 	}
 	if term.IsTerminal(l.sys.Stderr.Fd()) {
 		opts.Progress = image.Progress{Terminal: l.sys.Stderr}
