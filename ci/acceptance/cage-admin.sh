@@ -245,9 +245,9 @@ no_receipts() { is "removed: 0 receipts (0B)" "$("$cage" receipts prune)" && "$c
 t "receipts of a user without any" no_receipts
 
 completions() {
-    "$cage" completion bash >"$scratch/bash" && bash -n "$scratch/bash" && "$cage" completion zsh | grep -q compdef &&
-        "$cage" completion fish | grep -q '^complete' || return
-    imitate create offered "$alive_pid" "$alive_start" && "$cage" __complete stop '' | grep -qx "$prefix-offered"
+    "$cage" completion bash >"$scratch/bash" && bash -n "$scratch/bash" && "$cage" completion zsh | has compdef &&
+        "$cage" completion fish | has '^complete' || return
+    imitate create offered "$alive_pid" "$alive_start" && "$cage" __complete stop '' | has -x "$prefix-offered"
 }
 hung_engine() {
     local pid began=$SECONDS

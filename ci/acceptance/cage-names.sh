@@ -90,7 +90,7 @@ t "a name file that cannot be written is a warning" unwritable
 
 of_the_harness() {
     launch "$box" --dry-run=json -- --name x
-    tr -d ' \n' <"$scratch/out" | grep -q '"--name","x"\]' && not grep -q '"name": "x"' "$scratch/out"
+    tr -d ' \n' <"$scratch/out" | has '"--name","x"\]' && not grep -q '"name": "x"' "$scratch/out"
 }
 t "behind -- a --name is the harness's" of_the_harness
 finish

@@ -38,7 +38,7 @@ faulted() {
     cat "$scratch/err"
     is "$1" "$status" && is 1 "$(grep -c 'fault=' "$scratch/err")" && is '' "$(cat "$scratch/out")" || return
     grep -q "^[a-z]*-box: fault=$2 detail=\"[^\"].*\"\$" "$scratch/err" || return
-    grep 'fault=' "$scratch/err" | grep -qF -- "${3:-}"
+    grep 'fault=' "$scratch/err" | has -F -- "${3:-}"
 }
 
 # boxes: the ids of those of the project, running or not.

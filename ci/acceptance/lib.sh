@@ -77,6 +77,13 @@ is() {
     return 1
 }
 
+# has PATTERN...: as grep -q, for the end of a pipe: it reads all, or the writer
+# may die of SIGPIPE, which is the pipe's status here.
+has() {
+    local text
+    text=$(cat) && grep -q "$@" <<<"$text"
+}
+
 # new_project: prints the path of an empty directory.
 new_project() { mktemp -d "$scratch/project.XXXXXX"; }
 

@@ -94,7 +94,7 @@ by_way() {
     is "$project" "$seen" && [ -e "$project/made" ]
 }
 # by_argument PATH: only a run of the harness takes one; a dry run shows it.
-by_argument() { "$box" --dry-run=json "$1" | grep -qF "\"$scratch/real/project\""; }
+by_argument() { "$box" --dry-run=json "$1" | has -F "\"$scratch/real/project\""; }
 bad_argument() {
     local project=$scratch
     launch "$box" --engine none "$scratch/links/$1" -p x
