@@ -119,21 +119,31 @@ type stream struct {
 
 func hijack(t *testing.T, path, body string) *stream {
 	t.Helper()
-	conn, err := net.Dial("unix", engineSocket)
+	s, err := upgrade(path, body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return s
+}
+
+// upgrade makes a request whose answer is a stream of bytes in both directions.
+func upgrade(path, body string) (*stream, error) {
+	conn, err := net.Dial("unix", engineSocket)
+	if err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, nil)
+	if err == nil && res.StatusCode != http.StatusSwitchingProtocols {
+		err = fmt.Errorf("%s: %s", path, res.Status)
+	}
 	if err != nil {
-		t.Fatal(err)
+		conn.Close()
+		return nil, err
 	}
-	if res.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%s: %s", path, res.Status)
-	}
-	return &stream{UnixConn: conn.(*net.UnixConn), r: r}
+	return &stream{UnixConn: conn.(*net.UnixConn), r: r}, nil
 }
 
 // demux separates what a box without a terminal writes.
@@ -331,7 +341,14 @@ func (r *running) hang() {
 		r.t.Error(err)
 		return
 	}
-	r.lifeline = hijack(r.t, "/exec/"+created.ID+"/start", `{"Detach":false,"Tty":false}`)
+	// The box may end between the two calls. One that does not has no lifeline then,
+	// and its status says so.
+	lifeline, err := upgrade("/exec/"+created.ID+"/start", `{"Detach":false,"Tty":false}`)
+	if err != nil {
+		r.t.Log(err)
+		return
+	}
+	r.lifeline = lifeline
 }
 
 func (b testBox) run(t *testing.T) ended {
