@@ -123,14 +123,16 @@ func (b Bubblewrap) atLeast(major, minor int) bool {
 	return x > major || x == major && y >= minor
 }
 
-// Arguments returns bubblewrap's options for a description, those that are
-// descriptors left out.
-func (d *Description) Arguments() []string {
+// Arguments returns the options by which bubblewrap alone would build the cage,
+// those that are descriptors left out.
+func (d *Description) Arguments() []string { return d.arguments(d.Mounts) }
+
+func (d *Description) arguments(mounts []Mount) []string {
 	args := []string{"--die-with-parent", "--cap-drop", "ALL"}
 	for _, n := range d.Namespaces {
 		args = append(args, "--unshare-"+n.Name)
 	}
-	for _, m := range d.Mounts {
+	for _, m := range mounts {
 		args = append(args, m.arguments()...)
 	}
 	return append(args, "--chdir", d.Dir)
@@ -155,9 +157,6 @@ func (m Mount) arguments() []string {
 	case Dev:
 		return []string{"--dev", m.Target}
 	case Overlay:
-		if m.Early {
-			return []string{"--bind", m.Target, m.Target}
-		}
 		return []string{"--overlay-src", m.Source, "--overlay", m.Upper, m.Work, m.Target}
 	case Symlink:
 		return []string{"--symlink", m.Source, m.Target}

@@ -66,7 +66,7 @@ func (m *Machine) cacheMount(cache string) (Mount, string) {
 	if why := m.overlayRefusal(cache, dir); why != "" {
 		return private, "~/.cache: the host's cannot be read below a layer of the cage's own (" + why + "); the cage has a private one"
 	}
-	return Mount{Kind: Overlay, Source: cache, Target: cache, Early: !m.Bubblewrap.atLeast(0, 11),
+	return Mount{Kind: Overlay, Source: cache, Target: cache,
 		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
 		Reason: "reads the host's cache, writes to a layer of the cage's own"}, ""
 }

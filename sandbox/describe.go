@@ -74,7 +74,7 @@ type builder struct {
 	held     map[string]bool  // names in it that other cages hold
 
 	closed    *rootOnlySearch
-	absent    absences
+	absent    *absences
 	unreached map[string]bool // by directory: the cage cannot look into it
 	realDirs  map[string]string
 }
@@ -87,7 +87,7 @@ func newBuilder(m *Machine, o Options) *builder {
 		Namespaces: namespaces,
 		Seccomp:    refusals(o.AllowUserns),
 		Notes:      append([]string(nil), m.Notes...),
-	}, inner: map[string]Mount{}, hidden: map[string]Mount{}, absent: absences{}, unreached: map[string]bool{}, realDirs: map[string]string{}}
+	}, inner: map[string]Mount{}, hidden: map[string]Mount{}, absent: newAbsences(), unreached: map[string]bool{}, realDirs: map[string]string{}}
 }
 
 func (b *builder) note(format string, args ...any) {

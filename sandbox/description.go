@@ -86,9 +86,6 @@ type Mount struct {
 	// Upper and Work are the directories of an Overlay.
 	Upper string `json:"upper,omitempty"`
 	Work  string `json:"work,omitempty"`
-	// Early says that an Overlay is mounted ahead of bubblewrap, which has no
-	// overlays before 0.11.
-	Early bool `json:"early,omitempty"`
 	// Perms is the mode of an Empty mount's root.
 	Perms  uint32 `json:"perms,omitempty"`
 	Reason string `json:"reason"`

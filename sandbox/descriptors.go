@@ -18,8 +18,6 @@ type descriptors struct {
 	stderr *os.File   // memory file that takes bubblewrap's own words
 	status int        // the end of the status pipe that sbox reads; never waits
 	own    []*os.File // to be closed by sbox
-	// ambient are capabilities of the first program in its own user namespace.
-	ambient []uintptr
 }
 
 func (f *descriptors) add(file *os.File) string {
@@ -55,7 +53,8 @@ func (m *Machine) descriptors(d *Description, o Options) (*descriptors, error) {
 	}
 	f.files = []*os.File{os.Stdin, os.Stdout, f.stderr}
 
-	args := append([]string(nil), d.Arguments()...)
+	built := Mount{Kind: Device, Source: m.stageRoot(), Target: "/"}
+	args := d.arguments(append([]Mount{built}, afterStage(d.Mounts)...))
 	if m.Slot != nil && m.Slot.lock != nil {
 		args = append(args, "--sync-fd", f.add(m.Slot.lock))
 	}
@@ -92,7 +91,7 @@ func (m *Machine) descriptors(d *Description, o Options) (*descriptors, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.argv = []string{"bwrap", "--args", f.add(options), "--", startPath, orderFD}
+	f.argv = m.stageArgs(orderFD, []string{"bwrap", "--args", f.add(options), "--", startPath, orderFD})
 	ok = true
 	return f, nil
 }
@@ -129,22 +128,8 @@ func (f *descriptors) complaint() string {
 	return strings.TrimPrefix(line, "bwrap: ")
 }
 
-// order is what the command's starter is told.
+// order is what the stage and the command's starter are told.
 func (m *Machine) order(d *Description, o Options) *order {
 	env, _ := m.commandEnv(d, o.KeepEnv)
-	ord := &order{Mask: blockedSignals(), Dir: d.Dir, Args: d.Command, Env: env}
-	for _, mt := range d.Mounts {
-		switch mt.Kind {
-		case Writable, Pin, Overlay, Empty, HideDir, HideFile, Device:
-			ord.Writable = append(ord.Writable, mt.Target)
-		}
-		if !mt.Checked {
-			continue
-		}
-		var st unix.Stat_t
-		if unix.Lstat(mt.Source, &st) == nil {
-			ord.Checks = append(ord.Checks, check{Path: mt.Target, Dev: uint64(st.Dev), Ino: st.Ino})
-		}
-	}
-	return ord
+	return &order{Mask: blockedSignals(), Dir: d.Dir, Args: d.Command, Env: env, Mounts: withIdentity(d.Mounts)}
 }

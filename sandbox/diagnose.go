@@ -34,6 +34,9 @@ func diagnose(complaint string, k kernel) *RefusedError {
 	c := strings.ToLower(complaint)
 	denied := strings.Contains(c, "permission denied") || strings.Contains(c, "operation not permitted") || strings.Contains(c, "no permissions to create")
 	switch {
+	case strings.Contains(c, "function not implemented"):
+		return refusedf("use Linux 5.12 or later; in a container, a seccomp profile that allows open_tree, move_mount, fsopen, fsmount and mount_setattr",
+			"this kernel, or the container's seccomp profile, lacks the calls that mount the cage: %s", complaint)
 	case strings.Contains(c, "unknown option"), strings.Contains(c, "unrecognized"):
 		return refusedf(fixInstall, "this bubblewrap is too old: %s", complaint)
 	case strings.Contains(c, "exceeded maximum number of arguments"):

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestDiagnose(t *testing.T) {
 	}{
 		{"nothing known", denied, kernel{maxUserns: "100", usernsClone: "1", seccomp: "0"}, "", ""},
 		{"an old bubblewrap", "Unknown option --clearenv", kernel{}, "too old", "install"},
+		{"an old kernel", "mount_setattr: function not implemented", kernel{}, "lacks the calls", "Linux 5.12"},
 		{"too many mounts", "Exceeded maximum number of arguments 9000", kernel{}, "more mounts", "fewer repositories"},
 		{"none allowed", "Creating new namespace failed: No space left on device", kernel{maxUserns: "100"}, "max_user_namespaces", "sysctl user."},
 		{"switched off by number", denied, kernel{maxUserns: "0"}, "max_user_namespaces", "sysctl user."},
@@ -53,6 +55,14 @@ func TestExplain(t *testing.T) {
 	gone := (*vanishedError)(nil)
 	if err := m.explain("Can't find source path /home/u/projects/x: No such file or directory", exited); !errors.As(err, &gone) {
 		t.Errorf("a path that vanished: %v", err)
+	}
+	at := &os.PathError{Op: "mount", Path: "/home/u/projects/x", Err: unix.ENOENT}
+	if err := m.explain(stageComplaint(at), exited); !errors.As(err, &gone) {
+		t.Errorf("a path that vanished before the stage: %v", err)
+	}
+	changed := (*exchangedError)(nil)
+	if err := m.explain(stageComplaint(changedError("/home/u/projects/x")), exited); !errors.As(err, &changed) || changed.path != "/home/u/projects/x" {
+		t.Errorf("a path that was exchanged: %v", err)
 	}
 	for _, complaint := range []string{
 		"Can't find source path /home/u/projects/x: Permission denied",

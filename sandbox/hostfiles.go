@@ -69,6 +69,7 @@ type closedFile struct {
 // It is most of what describing a cage costs root, and runs beside the rest.
 type rootOnlySearch struct {
 	m      *Machine
+	reader dirReader
 	budget int // directories left to list
 	found  []closedFile
 	done   chan struct{}
@@ -112,7 +113,8 @@ func (s *rootOnlySearch) in(dir string, depth int) {
 		return
 	}
 	defer unix.Close(fd)
-	for _, e := range readEntries(fd) {
+	entries, _ := s.reader.list(fd)
+	for _, e := range entries {
 		if e.kind == unix.DT_LNK {
 			continue // what it leads to has its own mode; half of /etc are links
 		}

@@ -84,7 +84,7 @@ func blockSignals() (old unix.Sigset_t, err error) {
 // start starts bubblewrap with nearly all signals blocked: bubblewrap would
 // die of a Ctrl-C that the command handles. The command's starter takes the
 // block away again.
-func (j *job) start(path string, argv []string, f *descriptors) error {
+func (j *job) start(path string, f *descriptors) error {
 	runtime.LockOSThread()
 	j.report.fd = f.status
 	for _, s := range passed {
@@ -101,10 +101,10 @@ func (j *job) start(path string, argv []string, f *descriptors) error {
 		return err
 	}
 	restore := firstToGo()
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(path, f.argv, &syscall.ProcAttr{
 		Files: fds,
 		Env:   []string{},
-		Sys:   processAttributes(f.ambient),
+		Sys:   processAttributes(),
 	})
 	restore()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
@@ -137,12 +137,12 @@ func firstToGo() (restore func()) {
 // into which nothing propagates: bubblewrap would let what is mounted outside
 // later appear inside, writable. Only root can have one without a user
 // namespace around it.
-func processAttributes(ambient []uintptr) *syscall.SysProcAttr {
+func processAttributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Unshareflags: unix.CLONE_NEWNS}
 	if !hasSysAdmin() {
 		attr.Unshareflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		attr.AmbientCaps = ambient
+		attr.AmbientCaps = stageCapabilities
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	}
 	return attr

@@ -50,7 +50,7 @@ func TestOtherHome(t *testing.T) {
 
 func TestAbsencesOfRelativePath(t *testing.T) {
 	for _, p := range []string{"", ".", "nonesuch", "./.ssh", "../x"} {
-		if (absences{}).of(p) {
+		if newAbsences().of(p) {
 			t.Errorf("%q certainly does not exist", p)
 		}
 	}

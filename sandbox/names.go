@@ -18,18 +18,19 @@ type dirEntry struct {
 	kind byte
 }
 
-// readEntries lists an open directory. os.ReadDir makes twice the system
-// calls, which are most of what a cage costs besides bubblewrap.
-func readEntries(fd int) []dirEntry {
-	entries, _ := listEntries(fd)
-	return entries
-}
+// dirReader lists directories. os.ReadDir makes twice the system calls, and
+// memory anew for each directory: with hundreds of them, that is much of what
+// a cage costs besides bubblewrap.
+type dirReader struct{ buf []byte }
 
-// listEntries also says whether the list is whole.
-func listEntries(fd int) (entries []dirEntry, whole bool) {
+// list returns what an open directory holds, and whether that is all of it.
+func (r *dirReader) list(fd int) (entries []dirEntry, whole bool) {
 	// struct linux_dirent64: inode, offset, length of the record, kind, name.
 	const lengthAt, kindAt, nameAt = 16, 18, 19
-	buf := make([]byte, 16384)
+	if r.buf == nil {
+		r.buf = make([]byte, 16384)
+	}
+	buf := r.buf
 	for {
 		n, err := unix.Getdents(fd, buf)
 		if n <= 0 || err != nil {
@@ -51,7 +52,12 @@ func listEntries(fd int) (entries []dirEntry, whole bool) {
 
 // absences knows what is not there without asking for each name: hundreds of
 // places are looked up in a home directory that holds few of them.
-type absences map[string]*listing
+type absences struct {
+	known  map[string]*listing
+	reader dirReader
+}
+
+func newAbsences() *absences { return &absences{known: map[string]*listing{}} }
 
 // listing is what a directory holds; nil if the kernel is to be asked for
 // each name.
@@ -62,27 +68,27 @@ type listing struct {
 
 // of reports whether p certainly does not exist. In doubt, and of a path that
 // is not absolute, it says no.
-func (a absences) of(p string) bool {
+func (a *absences) of(p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
 	dir, name := filepath.Split(p)
 	dir = filepath.Clean(dir)
-	l, ok := a[dir]
+	l, ok := a.known[dir]
 	if !ok {
 		if dir != "/" && a.of(dir) {
 			l = &listing{gone: true}
 		} else {
-			l = list(dir)
+			l = a.list(dir)
 		}
-		a[dir] = l
+		a.known[dir] = l
 	}
 	return l != nil && (l.gone || !l.names[strings.ToLower(name)])
 }
 
 // list lists a directory of a file system that shows all that it has. Others
 // (automounters, network file systems) may find names that they do not list.
-func list(dir string) *listing {
+func (a *absences) list(dir string) *listing {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if os.IsNotExist(err) {
 		return &listing{gone: true}
@@ -95,7 +101,7 @@ func list(dir string) *listing {
 	if unix.Fstatfs(fd, &fs) != nil || !listsAll(int64(fs.Type)) {
 		return nil
 	}
-	entries, whole := listEntries(fd)
+	entries, whole := a.reader.list(fd)
 	if !whole {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestAbsencesDoubtWhatMayBeThere(t *testing.T) {
 		{"link/.ssh", true, true},
 		{"plain/.netrc/inner", false, false}, // not a directory: ask
 	}
-	a := absences{}
+	a := newAbsences()
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestAbsencesDoubtWhatMayBeThere(t *testing.T) {
 	}
 }
 
-func TestListEntriesIsWhole(t *testing.T) {
+func TestListOfADirectoryIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	const many = 3000
 	for i := range many {
@@ -67,7 +67,7 @@ func TestListEntriesIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	entries, whole := listEntries(fd)
+	entries, whole := (&dirReader{}).list(fd)
 	if !whole || len(entries) != many+1 {
 		t.Errorf("%d entries, whole: %v; want %d", len(entries), whole, many+1)
 	}

@@ -103,9 +103,10 @@ func (h *hold) create(placeholders []Placeholder) (failed map[string]bool, err e
 	}
 	defer unix.Close(dir)
 	inodes := map[string]uint64{}
+	maker := maker{dir: dir}
 	for _, p := range mine {
 		rel := p.Path[len(h.project)+1:]
-		ino, err := makeAt(dir, rel, p.Dir)
+		ino, err := maker.make(rel, p.Dir)
 		switch {
 		case err == nil:
 			inodes[rel] = ino
@@ -116,29 +117,61 @@ func (h *hold) create(placeholders []Placeholder) (failed map[string]bool, err e
 	return failed, h.writeJournal(mine, inodes)
 }
 
-// makeAt makes an empty file or directory whose parents exist, following no
+// maker makes placeholders in a project. Its files are one file with many
+// names, where the file system has such: a name costs a fifth of a file.
+type maker struct {
+	dir   int    // the project's
+	first string // a file that was made; empty if there is none
+	ino   uint64
+}
+
+// make makes an empty file or directory whose parents exist, following no
 // link on the way.
-func makeAt(dir int, rel string, isDir bool) (uint64, error) {
-	parent, err := openParent(dir, rel)
+func (m *maker) make(rel string, isDir bool) (uint64, error) {
+	parent, name, err := dirAndName(m.dir, rel)
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(parent)
-	name := filepath.Base(rel)
+	if parent != m.dir {
+		defer unix.Close(parent)
+	}
+	if !isDir && m.first != "" && unix.Linkat(m.dir, m.first, parent, name, 0) == nil {
+		// Somebody may have exchanged the first one.
+		ino, err := inodeAt(parent, name)
+		if err == nil && ino == m.ino {
+			return ino, nil
+		}
+		_ = unix.Unlinkat(parent, name, 0)
+	}
 	if isDir {
 		err = unix.Mkdirat(parent, name, 0o755)
 	} else {
-		var fd int
-		if fd, err = unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444); err == nil {
-			unix.Close(fd)
-		}
+		err = unix.Mknodat(parent, name, unix.S_IFREG|0o444, 0)
 	}
 	if err != nil {
 		return 0, err
 	}
+	ino, err := inodeAt(parent, name)
+	if err == nil && !isDir && parent == m.dir {
+		m.first, m.ino = name, ino
+	}
+	return ino, err
+}
+
+func inodeAt(dir int, name string) (uint64, error) {
 	var st unix.Stat_t
-	err = unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return st.Ino, err
+}
+
+// dirAndName opens the directory that a name lies in: dir itself, or one
+// below it.
+func dirAndName(dir int, rel string) (parent int, name string, err error) {
+	if !strings.Contains(rel, "/") {
+		return dir, rel, nil
+	}
+	parent, err = openParent(dir, rel)
+	return parent, filepath.Base(rel), err
 }
 
 func openParent(dir int, rel string) (int, error) {
@@ -230,12 +263,13 @@ func clearJournal(journal string) {
 }
 
 func removeAt(dir int, e journalEntry) {
-	parent, err := openParent(dir, e.name)
+	parent, name, err := dirAndName(dir, e.name)
 	if err != nil {
 		return
 	}
-	defer unix.Close(parent)
-	name := filepath.Base(e.name)
+	if parent != dir {
+		defer unix.Close(parent)
+	}
 	var st unix.Stat_t
 	if unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return

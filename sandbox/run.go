@@ -133,15 +133,14 @@ func (m *Machine) start(d *Description, o Options) (Result, error) {
 	defer files.close()
 	j := newJob()
 	defer j.close()
-	path, argv := m.Bubblewrap.Path, files.argv
-	for _, mt := range d.Mounts {
-		if mt.Kind == Overlay && mt.Early {
-			path, argv = m.Exe, stageArgs(mt, m.refusals(), path, argv)
-			files.ambient = overlayCapabilities
-		}
+	if err := os.MkdirAll(m.stageRoot(), 0o700); err != nil {
+		return Result{}, &RefusedError{Cause: "the cage has no place to be built", Fix: "make " + m.StateDir + " writable", Err: err}
 	}
-	if err := j.start(path, argv, files); err != nil {
-		return Result{}, &RefusedError{Cause: m.Bubblewrap.Path + " cannot be started", Fix: fixInstall, Err: err}
+	if err := j.start(m.Exe, files); err != nil {
+		if c := diagnose(err.Error(), readKernel()); c != nil {
+			return Result{}, c
+		}
+		return Result{}, &RefusedError{Cause: "no namespace can be made for the cage", Fix: "see sbox --doctor", Err: err}
 	}
 	ws, err := j.wait()
 	if err != nil {
@@ -162,7 +161,10 @@ func (m *Machine) explain(complaint string, ws unix.WaitStatus) error {
 	if complaint == "" && ws.Signaled() {
 		return refusedf("", "bubblewrap was killed (%v) before the command started", ws.Signal())
 	}
-	if strings.HasPrefix(complaint, "Can't find source path") && strings.HasSuffix(complaint, ": No such file or directory") {
+	if p, ok := strings.CutPrefix(complaint, complaintChanged); ok {
+		return changedError(p)
+	}
+	if strings.HasPrefix(complaint, complaintVanished) || strings.HasPrefix(complaint, "Can't find source path") && strings.HasSuffix(complaint, ": No such file or directory") {
 		return &RefusedError{Cause: "a path vanished while the cage was being built", Fix: "run it again", Err: &vanishedError{complaint}}
 	}
 	if c := diagnose(complaint, readKernel()); c != nil {

@@ -13,16 +13,18 @@ func TestOrderTravels(t *testing.T) {
 	for _, o := range []*order{
 		{Stderr: 9, Mask: 1<<63 | 1, Dir: "/a b", Args: []string{"x"}},
 		{Stderr: 3, Dir: "/", Args: []string{"", "a\nb", "\xff"}, Env: []string{"A=1", "B="},
-			Checks: []check{{"/p", 1 << 40, 2}, {"/q\n", 3, 1 << 63}}, Writable: []string{"/w"}},
+			Mounts: []planned{
+				{Mount: Mount{Kind: Pin, Source: "/p", Target: "/p", Checked: true}, Dev: 1 << 40, Ino: 2},
+				{Mount: Mount{Kind: Empty, Target: "/q\n", Perms: 0o1777}},
+				{Mount: Mount{Kind: Overlay, Source: "/c", Target: "/c", Upper: "/u", Work: "/w"}, Ino: 1 << 63},
+			}},
 	} {
 		got, err := decodeOrder(o.encode())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range []*[]string{&got.Env, &got.Writable} {
-			if len(*l) == 0 {
-				*l = nil
-			}
+		if len(got.Env) == 0 {
+			got.Env = nil
 		}
 		if diff := cmp.Diff(o, got); diff != "" {
 			t.Error(diff)
@@ -31,18 +33,18 @@ func TestOrderTravels(t *testing.T) {
 }
 
 func TestDamagedOrder(t *testing.T) {
-	whole := (&order{Dir: "/", Args: []string{"x", "y"}, Env: []string{"A=1"}, Checks: []check{{"/p", 1, 2}}}).encode()
+	whole := (&order{Dir: "/", Args: []string{"x", "y"}, Env: []string{"A=1"}, Mounts: []planned{{Mount: Mount{Kind: ReadOnly, Source: "/p", Target: "/p", Checked: true}, Dev: 1, Ino: 2}}}).encode()
 	for n := range whole {
 		if o, err := decodeOrder(whole[:n]); err == nil {
 			t.Fatalf("%d of %d bytes are an order: %+v", n, len(whole), o)
 		}
 	}
 	for _, s := range []string{
-		"0\x000\x00/\x000\x000\x000\x000\x00",                      // no command
-		"0\x000\x00/\x0099999999999\x00x\x00",                      // more than there are
-		"0\x000\x00/\x00-1\x00x\x000\x000\x000\x00",                // fewer than none
-		"a\x000\x00/\x001\x00x\x000\x000\x000\x00",                 // no number
-		"0\x000\x00/\x001\x00x\x000\x000\x001\x00/p\x00z\x001\x00", // no device
+		"0\x000\x00/\x000\x000\x000\x00",                                                     // no command
+		"0\x000\x00/\x0099999999999\x00x\x00",                                                // more than there are
+		"0\x000\x00/\x00-1\x00x\x000\x000\x00",                                               // fewer than none
+		"a\x000\x00/\x001\x00x\x000\x000\x00",                                                // no number
+		"0\x000\x00/\x001\x00x\x000\x001\x00pin\x00/p\x00/p\x00\x00\x000\x001\x00z\x001\x00", // no device
 	} {
 		if o, err := decodeOrder([]byte(s)); err == nil {
 			t.Errorf("%q is an order: %+v", s, o)

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,63 +14,89 @@ import (
 )
 
 // stageName is the name under which sbox runs itself between its own
-// namespaces and bubblewrap, where that cannot mount overlays.
+// namespaces and bubblewrap, to mount what the cage sees.
 const stageName = "sbox-stage"
 
-// overlayCapabilities are what an overlay needs of whoever mounts it: it acts
-// with them on its layers for as long as it lives. They count in the stage's
-// own user namespace, where there are no files but the caller's.
-var overlayCapabilities = []uintptr{
+// stageCapabilities are what mounting needs, and an overlay of whoever mounts
+// it: it acts with them on its layers for as long as it lives. They count in
+// the stage's own user namespace, where there are no files but the caller's.
+var stageCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID,
 }
 
 // IsStage reports whether this process is that one.
-func IsStage(args []string) bool { return len(args) > 6 && args[0] == stageName }
+func IsStage(args []string) bool { return len(args) > 4 && args[0] == stageName }
 
-// stageArgs are the arguments of the stage: what it mounts, where it says
-// that the kernel refused, bubblewrap, and bubblewrap's own.
-func stageArgs(mt Mount, refusals, path string, argv []string) []string {
-	private := filepath.Join(filepath.Dir(mt.Upper), "private")
-	return append([]string{stageName, mt.Target, mt.Upper, mt.Work, private, refusals, path}, argv...)
+// stageArgs are the arguments of the stage: the order's descriptor, where
+// sbox keeps its state, bubblewrap, and bubblewrap's own.
+func (m *Machine) stageArgs(order string, argv []string) []string {
+	return append([]string{stageName, order, m.StateDir, m.Bubblewrap.Path}, argv...)
 }
 
-// Stage lays the cage's cache over the host's, then becomes bubblewrap with
-// no more rights than the caller has. It returns only if that fails.
+// stageRoot is where the stage builds the cage's file system, in a mount
+// namespace that nobody else sees.
+func (m *Machine) stageRoot() string { return filepath.Join(m.StateDir, "root") }
+
+// Stage builds what the cage sees, then becomes bubblewrap with no more rights
+// than the caller has. It returns only if that fails.
 func Stage(args []string) int {
-	target, upper, work, private, refusals, path := args[1], args[2], args[3], args[4], args[5], args[6]
-	if err := mountOverlay(target, upper, work); err != nil {
-		_ = os.WriteFile(refusals, []byte(kernelRelease()+" "+err.Error()), 0o600)
-		if err := unix.Mount(private, target, "", unix.MS_BIND, ""); err != nil {
-			fmt.Fprintf(os.Stderr, "sbox: ~/.cache: %v\n", err)
-			return StatusRefused
-		}
+	m := &Machine{StateDir: args[2]}
+	err := m.stage(args[1])
+	if err == nil {
+		err = syscall.Exec(args[3], args[4:], []string{})
 	}
-	if err := dropAmbient(); err != nil {
-		fmt.Fprintf(os.Stderr, "sbox: %v\n", err)
-		return StatusRefused
-	}
-	// The start of this program has taken part of the block away.
-	if _, err := blockSignals(); err != nil {
-		fmt.Fprintf(os.Stderr, "sbox: %v\n", err)
-		return StatusRefused
-	}
-	err := syscall.Exec(path, args[7:], []string{})
-	fmt.Fprintf(os.Stderr, "sbox: %s: %v\n", path, err)
+	fmt.Fprintln(os.Stderr, stageComplaint(err))
 	return StatusRefused
 }
 
-func mountOverlay(target, upper, work string) error {
-	for _, p := range []string{target, upper, work} {
-		if strings.ContainsAny(p, `,:\`) {
-			return fmt.Errorf("%q cannot be named in mount options", p)
+func (m *Machine) stage(orderFD string) error {
+	o, err := readOrder(orderFD)
+	if err != nil {
+		return err
+	}
+	t, err := newTree(m.stageRoot())
+	if err != nil {
+		return err
+	}
+	for i := range o.Mounts {
+		mt := &o.Mounts[i]
+		if !isAhead(mt.Target) {
+			continue
+		}
+		err := t.mount(mt)
+		if refused := (*overlayError)(nil); errors.As(err, &refused) {
+			_ = os.WriteFile(m.refusals(), []byte(kernelRelease()+" "+err.Error()), 0o600)
+			err = t.mount(&planned{Mount: Mount{Kind: Writable, Source: filepath.Join(filepath.Dir(mt.Upper), "private"), Target: mt.Target}})
+		}
+		if err != nil {
+			return err
 		}
 	}
-	opts := "lowerdir=" + target + ",upperdir=" + upper + ",workdir=" + work
-	err := unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts+",userxattr")
-	if err != nil && os.Geteuid() == 0 {
-		err = unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts)
+	if err := dropAmbient(); err != nil {
+		return err
 	}
+	// The start of this program has taken part of the block away.
+	_, err = blockSignals()
 	return err
+}
+
+// Words of the stage for the errors that its caller knows.
+const (
+	complaintVanished = "vanished: "
+	complaintChanged  = "exchanged: "
+)
+
+// stageComplaint is what the stage says of an error, for explain.
+func stageComplaint(err error) string {
+	var changed *exchangedError
+	var at *os.PathError
+	switch {
+	case errors.As(err, &changed):
+		return complaintChanged + changed.path
+	case errors.As(err, &at) && errors.Is(err, unix.ENOENT):
+		return complaintVanished + at.Path
+	}
+	return err.Error()
 }
 
 // dropAmbient gives up what the namespace gave: bubblewrap is to be started

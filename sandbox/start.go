@@ -3,10 +3,8 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,100 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// order is what sbox tells its second self, which starts the command inside
-// the finished cage. It travels in a memory file: an environment handed to
-// bubblewrap itself would already act on that, and its own command line has a
-// limit that the kernel's does not have.
-type order struct {
-	// Stderr is the descriptor of the caller's standard error.
-	Stderr int
-	// Mask are the signals that the caller had blocked.
-	Mask uint64
-	// Dir is where the command starts.
-	Dir string
-	// Args and Env are the command's.
-	Args []string
-	Env  []string
-	// Checks are the files that must be mounted where they were planned.
-	Checks []check
-	// Writable are the mount points that may be written.
-	Writable []string
-}
-
-// check is the identity of a planned mount.
-type check struct {
-	Path     string
-	Dev, Ino uint64
-}
-
-// encode writes an order as NUL-terminated fields, each list after its length.
-func (o *order) encode() []byte {
-	var b []byte
-	put := func(ss ...string) {
-		for _, s := range ss {
-			b = append(append(b, s...), 0)
-		}
-	}
-	list := func(ss []string) {
-		put(strconv.Itoa(len(ss)))
-		put(ss...)
-	}
-	put(strconv.Itoa(o.Stderr), strconv.FormatUint(o.Mask, 16), o.Dir)
-	list(o.Args)
-	list(o.Env)
-	list(o.Writable)
-	put(strconv.Itoa(len(o.Checks)))
-	for _, c := range o.Checks {
-		put(c.Path, strconv.FormatUint(c.Dev, 16), strconv.FormatUint(c.Ino, 16))
-	}
-	return b
-}
-
-var errOrder = errors.New("the order is damaged")
-
-func decodeOrder(data []byte) (*order, error) {
-	bad := false
-	next := func() string {
-		i := bytes.IndexByte(data, 0)
-		if i < 0 {
-			bad = true
-			return ""
-		}
-		s := string(data[:i])
-		data = data[i+1:]
-		return s
-	}
-	number := func(base int) uint64 {
-		n, err := strconv.ParseUint(next(), base, 64)
-		bad = bad || err != nil
-		return n
-	}
-	list := func() []string {
-		n := number(10)
-		if n > uint64(len(data)) {
-			bad = true
-			return nil
-		}
-		out := make([]string, 0, n)
-		for range n {
-			out = append(out, next())
-		}
-		return out
-	}
-	o := &order{Stderr: int(number(10)), Mask: number(16), Dir: next()}
-	o.Args, o.Env, o.Writable = list(), list(), list()
-	for range number(10) {
-		if bad {
-			break
-		}
-		o.Checks = append(o.Checks, check{Path: next(), Dev: number(16), Ino: number(16)})
-	}
-	if bad || len(o.Args) == 0 {
-		return nil, errOrder
-	}
-	return o, nil
-}
 
 // IsStart reports whether this process is one that runs inside the cage for
 // sbox itself: bubblewrap's first, or git's signing program.
@@ -156,25 +60,6 @@ func refuseSigning() int {
 	}
 	fmt.Fprintln(w, reason)
 	return 1
-}
-
-func readOrder(arg string) (*order, error) {
-	fd, err := strconv.Atoi(arg)
-	if err != nil || fd < 3 {
-		return nil, errOrder
-	}
-	f := os.NewFile(uintptr(fd), "order")
-	if f == nil {
-		return nil, errOrder
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
-	return decodeOrder(data)
 }
 
 // closeFrom is for kernels without close_range.

@@ -15,11 +15,13 @@ import (
 // command in another cage may have put a symlink in the place of a directory
 // of the zone: what bubblewrap then mounted is not what was decided.
 func (o *order) verify(mountinfo string) error {
-	for _, c := range o.Checks {
+	mayWrite := map[string]bool{}
+	for i := range o.Mounts {
+		m := &o.Mounts[i]
+		mayWrite[m.Target] = mayWrite[m.Target] || m.Kind.writable()
 		var st unix.Stat_t
-		err := unix.Lstat(c.Path, &st)
-		if err != nil || uint64(st.Dev) != c.Dev || st.Ino != c.Ino {
-			return changedError(c.Path)
+		if m.Checked && (unix.Lstat(m.Target, &st) != nil || !m.is(&st)) {
+			return changedError(m.Target)
 		}
 	}
 	data, err := os.ReadFile(mountinfo)
@@ -34,22 +36,27 @@ func (o *order) verify(mountinfo string) error {
 		}
 		root, at, opts := unescapeMount(f[3]), unescapeMount(f[4]), strings.Split(f[5], ",")
 		mounted[at] = true
-		if slices.Contains(opts, "ro") || slices.Contains(o.Writable, at) || harmless(at, root) || !reachable(at, f[2]) {
+		if slices.Contains(opts, "ro") || mayWrite[at] || harmless(at, root) || !reachable(at, f[2]) {
 			continue
 		}
 		return refusedf("", "the cage has a writable mount at %s that was not planned", at)
 	}
-	for _, c := range o.Checks {
-		if !mounted[c.Path] {
-			return changedError(c.Path)
+	for _, m := range o.Mounts {
+		if m.Checked && !mounted[m.Target] {
+			return changedError(m.Target)
 		}
 	}
 	return nil
 }
 
-func changedError(p string) error {
-	return refusedf("run it again", "%s was exchanged while the cage was being built", p)
+// exchangedError is a path that is no longer what was planned.
+type exchangedError struct{ path string }
+
+func (e *exchangedError) Error() string {
+	return e.path + " was exchanged while the cage was being built; run it again"
 }
+
+func changedError(p string) error { return &exchangedError{p} }
 
 // harmless knows the writable mounts that every cage has: its own /dev, /proc
 // and terminals, and devices, which are no file systems.

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command bench-sbox measures what a cage costs: `sbox true` beside bubblewrap
-// with the same arguments and, where it is installed, the npm sandbox runtime
+// told to build the same cage by itself, and, where it is installed, the npm sandbox runtime
 // (srt of @anthropic-ai/sandbox-runtime). The runs are interleaved. Its status
 // is 1 if sbox costs more than the budget.
 //
@@ -131,6 +131,12 @@ func bubblewrap(environ []string, home string) (func() (*exec.Cmd, error), error
 		_, err := os.Lstat(mt.Source)
 		return mt.Source != "" && errors.Is(err, os.ErrNotExist)
 	})
+	for i, mt := range d.Mounts {
+		// bubblewrap has no overlays before 0.11; this is less work.
+		if mt.Kind == sandbox.Overlay {
+			d.Mounts[i] = sandbox.Mount{Kind: sandbox.Writable, Source: mt.Target, Target: mt.Target}
+		}
+	}
 	filter, err := sandbox.Filter(false)
 	if err != nil {
 		return nil, err
