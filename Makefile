@@ -14,12 +14,15 @@ launchers := $(foreach name,claude-box codex-box cage sbox cage-gate gh-issue,$(
 in_box := $(foreach name,cage-init sbox cage-gate,$(if $(wildcard cmd/$(name)/*.go),$(name)))
 platforms := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 arch = $(shell $(GO) env GOARCH)
+os = $(shell $(GO) env GOOS)
 
 # The commit is stamped into launchers where there is a repository to ask.
 stamp := $(if $(shell git rev-parse HEAD 2>/dev/null),-buildvcs=auto,-buildvcs=false)
-build_launcher = CGO_ENABLED=0 $(GO) build -trimpath $(stamp) -ldflags '-s -w'
+# $(call link,OS): sbox looks at its signals ahead of Go's runtime (cmd/sbox/entry.go).
+link = -ldflags "-s -w$$([ $$name-$(1) != sbox-linux ] || echo ' -E _rt0_sbox')"
+build_launcher = CGO_ENABLED=0 $(GO) build -trimpath $(stamp) $(call link,$(1))
 # Without the commit, so that the same sources make the same image.
-build_in_box = CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -ldflags '-s -w'
+build_in_box = CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false $(call link,linux)
 
 shell_scripts := .ci/run ci/bootstrap ci/main-job ci/with-engine ci/say.sh ci/step ci/acceptance/run $(wildcard ci/acceptance/*.sh) images/cage/npm-binary
 
@@ -35,7 +38,7 @@ build:
 
 binaries:
 	@mkdir -p bin libexec
-	@for name in $(launchers); do $(build_launcher) -o bin/$$name ./cmd/$$name || exit; done
+	@for name in $(launchers); do $(call build_launcher,$(os)) -o bin/$$name ./cmd/$$name || exit; done
 	@for name in $(in_box); do GOARCH=$(arch) $(build_in_box) -o libexec/$$name ./cmd/$$name || exit; done
 	@# What cross has made is preferred by launchers, so it must not grow stale.
 	@for dir in $(wildcard libexec/linux-*); do \
@@ -85,7 +88,7 @@ cross:
 	@for platform in $(platforms); do \
 		os=$${platform%/*} arch=$${platform#*/}; \
 		for name in $(launchers); do \
-			GOOS=$$os GOARCH=$$arch $(build_launcher) -o .cache/cross/$$os-$$arch/bin/$$name ./cmd/$$name || exit; \
+			GOOS=$$os GOARCH=$$arch $(call build_launcher,$$os) -o .cache/cross/$$os-$$arch/bin/$$name ./cmd/$$name || exit; \
 		done; \
 	done
 	@for arch in amd64 arm64; do \

@@ -135,7 +135,7 @@ func (t *tree) mount(m *planned) error {
 
 // hideDir shows the same empty directory in the place of each.
 func (t *tree) hideDir(target string) (err error) {
-	fd := -1
+	var fd int
 	if t.blank < 0 {
 		fd, err = memory(0o555, unix.MOUNT_ATTR_RDONLY)
 	} else {

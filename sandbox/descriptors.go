@@ -131,5 +131,5 @@ func (f *descriptors) complaint() string {
 // order is what the stage and the command's starter are told.
 func (m *Machine) order(d *Description, o Options) *order {
 	env, _ := m.commandEnv(d, o.KeepEnv)
-	return &order{Mask: blockedSignals(), Dir: d.Dir, Args: d.Command, Env: env, Mounts: withIdentity(d.Mounts)}
+	return &order{Mask: blockedSignals(), Ignored: m.Ignored, Dir: d.Dir, Args: d.Command, Env: env, Mounts: withIdentity(d.Mounts)}
 }

@@ -40,6 +40,8 @@ type Machine struct {
 	// names in it that are placeholders of other cages. nil while a cage is
 	// only described.
 	entered func(project string) (map[string]bool, error)
+	// Ignored are the signals that the caller ignores, a bit each.
+	Ignored uint64
 	// Notes are what a person should know about the zone.
 	Notes []string
 }

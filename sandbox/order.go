@@ -21,6 +21,8 @@ type order struct {
 	Stderr int
 	// Mask are the signals that the caller had blocked.
 	Mask uint64
+	// Ignored are those that the caller ignores, so that the command does.
+	Ignored uint64
 	// Dir is where the command starts.
 	Dir string
 	// Args and Env are the command's.
@@ -50,7 +52,7 @@ func withIdentity(mounts []Mount) []planned {
 }
 
 // is reports whether a file is the one that was planned.
-func (p *planned) is(st *unix.Stat_t) bool { return st.Dev == p.Dev && st.Ino == p.Ino }
+func (m *planned) is(st *unix.Stat_t) bool { return st.Dev == m.Dev && st.Ino == m.Ino }
 
 // writable reports whether a mount of this kind may be written.
 func (k Kind) writable() bool {
@@ -76,6 +78,7 @@ func (o *order) encode() []byte {
 	}
 	put(strconv.Itoa(o.Stderr))
 	number(o.Mask, 16)
+	number(o.Ignored, 16)
 	put(o.Dir)
 	list(o.Args)
 	list(o.Env)
@@ -125,7 +128,7 @@ func decodeOrder(data []byte) (*order, error) {
 		}
 		return out
 	}
-	o := &order{Stderr: int(number(10)), Mask: number(16), Dir: next()}
+	o := &order{Stderr: int(number(10)), Mask: number(16), Ignored: number(16), Dir: next()}
 	o.Args, o.Env = list(), list()
 	for range number(10) {
 		if bad {

@@ -11,7 +11,7 @@ import (
 
 func TestOrderTravels(t *testing.T) {
 	for _, o := range []*order{
-		{Stderr: 9, Mask: 1<<63 | 1, Dir: "/a b", Args: []string{"x"}},
+		{Stderr: 9, Mask: 1<<63 | 1, Ignored: 1 << 12, Dir: "/a b", Args: []string{"x"}},
 		{Stderr: 3, Dir: "/", Args: []string{"", "a\nb", "\xff"}, Env: []string{"A=1", "B="},
 			Mounts: []planned{
 				{Mount: Mount{Kind: Pin, Source: "/p", Target: "/p", Checked: true}, Dev: 1 << 40, Ino: 2},
@@ -40,11 +40,11 @@ func TestDamagedOrder(t *testing.T) {
 		}
 	}
 	for _, s := range []string{
-		"0\x000\x00/\x000\x000\x000\x00",                                                     // no command
-		"0\x000\x00/\x0099999999999\x00x\x00",                                                // more than there are
-		"0\x000\x00/\x00-1\x00x\x000\x000\x00",                                               // fewer than none
-		"a\x000\x00/\x001\x00x\x000\x000\x00",                                                // no number
-		"0\x000\x00/\x001\x00x\x000\x001\x00pin\x00/p\x00/p\x00\x00\x000\x001\x00z\x001\x00", // no device
+		"0\x000\x000\x00/\x000\x000\x000\x00",                                                     // no command
+		"0\x000\x000\x00/\x0099999999999\x00x\x00",                                                // more than there are
+		"0\x000\x000\x00/\x00-1\x00x\x000\x000\x00",                                               // fewer than none
+		"a\x000\x000\x00/\x001\x00x\x000\x000\x00",                                                // no number
+		"0\x000\x000\x00/\x001\x00x\x000\x001\x00pin\x00/p\x00/p\x00\x00\x000\x001\x00z\x001\x00", // no device
 	} {
 		if o, err := decodeOrder([]byte(s)); err == nil {
 			t.Errorf("%q is an order: %+v", s, o)

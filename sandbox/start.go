@@ -80,6 +80,7 @@ func (o *order) exec() int {
 	name := o.Args[0]
 	path, err := lookCommand(name, o.Env)
 	if err == nil {
+		ignore(o.Ignored)
 		mask := unix.Sigset_t{}
 		mask.Val[0] = o.Mask
 		if err = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil); err == nil {
@@ -103,6 +104,17 @@ func (o *order) exec() int {
 	}
 	fmt.Fprintf(os.Stderr, "sbox: %q cannot be executed: %v\n", name, err)
 	return StatusRefused
+}
+
+// ignore ignores signals, a bit each. The command inherits it.
+func ignore(signals uint64) {
+	// 0 is the default action, 1 the one that ignores.
+	act := sigaction{handler: 1}
+	for s := range 64 {
+		if signals&(1<<s) != 0 {
+			_ = setAction(syscall.Signal(s+1), &act, nil)
+		}
+	}
 }
 
 // lookCommand finds a program as execvp does: a name with a slash is a path,

@@ -18,6 +18,7 @@ battery() {
     git init -q -b main . && git config user.email a@b && git config user.name n
     languages
     servers
+    signals
     terminals
     many
 }
@@ -59,6 +60,27 @@ for name in ("/tmp/sbox-use.sock", "\0sbox-use"):
     s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen()
     socket.socket(socket.AF_UNIX).connect(name); s.accept()
 import os; os.unlink("/tmp/sbox-use.sock")'
+}
+
+# The command inherits what its caller ignores and blocks, and nothing else.
+signals() {
+    local how want got
+    for how in '()' 'range(1, 32)' '(1, 2)' '(3, 10, 13, 15, 17, 20, 21, 22, 23, 28, 34, 64)'; do
+        read -r want got < <(python3 - "$sbox" "$how" <<'P'
+import signal, subprocess, sys
+how = [s for s in eval(sys.argv[2]) if s not in (signal.SIGKILL, signal.SIGSTOP)]
+for s in (signal.SIGPIPE, signal.SIGXFSZ): signal.signal(s, signal.SIG_DFL)
+for s in how: signal.signal(s, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [12, 40])
+def seen(*before):
+    out = subprocess.run([*before, "grep", "Sig[BI]", "/proc/self/status"], capture_output=True, text=True, restore_signals=False).stdout
+    return "".join(out.split()) or "nothing"
+print(seen(), seen(sys.argv[1]))
+P
+)
+        is "signals ignored and blocked: $how" "$want" "$got"
+    done
+    is 'a TERM that the caller ignores does not end the command' alive "$(trap '' TERM; "$sbox" sh -c 'kill $$; echo alive')"
 }
 
 terminals() {

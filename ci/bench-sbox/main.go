@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command bench-sbox measures what a cage costs: `sbox true` beside bubblewrap
-// told to build the same cage by itself, and, where it is installed, the npm sandbox runtime
-// (srt of @anthropic-ai/sandbox-runtime). The runs are interleaved. Its status
-// is 1 if sbox costs more than the budget.
+// told to build the same cage by itself and, where it is installed, the npm
+// sandbox runtime (srt of @anthropic-ai/sandbox-runtime). The runs are
+// interleaved. Its status is 1 if sbox costs more than the budget.
 //
 //	make build && go run ./ci/bench-sbox [-rounds N] [-srt PATH]
 package main
@@ -101,9 +101,9 @@ func program(path string) func() (*exec.Cmd, error) {
 }
 
 // inEnvironment gives the commands of a contender their environment.
-func inEnvironment(environ []string, make func() (*exec.Cmd, error)) func() (*exec.Cmd, error) {
+func inEnvironment(environ []string, fresh func() (*exec.Cmd, error)) func() (*exec.Cmd, error) {
 	return func() (*exec.Cmd, error) {
-		cmd, err := make()
+		cmd, err := fresh()
 		if err == nil {
 			cmd.Env = environ
 		}

@@ -163,6 +163,7 @@ func (r *request) do(environ []string, out, errw io.Writer) (int, error) {
 		}
 		return 0, d.WriteText(out)
 	}
+	m.Ignored = ignored
 	res, err := sandbox.Run(m, r.options, errw)
 	if err != nil {
 		return 0, err

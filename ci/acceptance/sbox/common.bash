@@ -73,7 +73,7 @@ start_as_both() {
     chmod 0755 "$base"
     trap 'finish_both' EXIT
     mkdir "$base/bin"
-    (cd "$repo" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$base/bin/sbox" ./cmd/sbox) || exit
+    (cd "$repo" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -E _rt0_sbox' -o "$base/bin/sbox" ./cmd/sbox) || exit
     # Static: the box has another C library.
     if command -v gcc >/dev/null; then gcc -O1 -w -static -o "$base/bin/attack" "$here/attack.c" || exit; fi
     cp -r "$here" "$base/sbox" && cp "$script" "$base/script" || exit
