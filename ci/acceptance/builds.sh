@@ -101,6 +101,23 @@ usual_again() {
 }
 t "and back" usual_again
 
+## What the caller's Dockerfile says of how the image starts does not count.
+started_otherwise() {
+    printf 'FROM agent-cage-toy\nRUN touch /made\n%s\n' "$1" >"$context/Dockerfile"
+    launch "$toy" --engine none --dockerfile "$context/Dockerfile" --exec sh -c 'test -e /made && id -u && exit 7'
+    ended 7 && is "$(stat -c %u "$project" | sed 's/^0$/1000/')" "$(cat "$scratch/out")"
+}
+t "a Dockerfile that ends with another user" started_otherwise 'USER 1000'
+t "one with an entry point and a command of its own" started_otherwise 'ENTRYPOINT ["sleep", "60"]
+CMD ["60"]'
+t "one with a health check" started_otherwise 'HEALTHCHECK --interval=1s CMD touch /tmp/healthy'
+not_on_the_box() {
+    printf 'FROM debian:trixie-slim\nRUN touch /made\n' >"$context/Dockerfile"
+    own 0
+    faulted 126 engine-start-failed "begin $context/Dockerfile with FROM agent-cage-toy" && no_box
+}
+t "one that does not begin with the box's image" not_on_the_box
+
 ## Two at once, and one that dies.
 slowly() { printf 'FROM agent-cage-toy\nRUN echo %s; sleep %s\n' "$1" "$2" >"$context/Dockerfile"; }
 slow_step() { pgrep -fx "sleep $1" >/dev/null; }

@@ -95,9 +95,9 @@ broken_start() {
 }
 t "entry point missing" broken_start "RUN rm $init" "rebuild the image"
 t "entry point not executable" broken_start "RUN chmod 0644 $init" "rebuild the image"
-t "entry point is a shell" broken_start 'ENTRYPOINT ["sh", "-c", "echo some text"]' "entry point is not cage-init"
-t "entry point ends at once" broken_start 'ENTRYPOINT ["true"]' "before the harness started"
-t "entry point ends with 127" broken_start 'ENTRYPOINT ["sh", "-c", "exit 127"]' "before the harness started"
+t "entry point is a shell" broken_start 'RUN printf "#!/bin/sh\necho some text\n" >'$init "entry point is not cage-init"
+t "entry point ends at once" broken_start "RUN cp /usr/bin/true $init" "before the harness started"
+t "entry point ends with 127" broken_start 'RUN printf "#!/bin/sh\nexit 127\n" >'$init "before the harness started"
 
 # faulty RULE...: an engine with faults; $faulty_pid, reached through DOCKER_HOST.
 faulty() {
@@ -165,7 +165,7 @@ t "engine lost during start" lost "POST /containers/[^/]*/start lose"
 t "engine lost after start" lost "POST /containers/[^/]*/start lose-after 0s"
 lost_in_handshake() {
     # An entry point that never gets as far as saying ready.
-    break_image 'ENTRYPOINT ["sleep", "8"]' || return
+    break_image 'RUN printf "#!/bin/sh\nsleep 8\n" >'$init || return
     lost "POST /containers/[^/]*/start lose-after 1s" "before the harness started"
     local result=$?
     whole_again

@@ -50,6 +50,7 @@ if host["Memory"]:
 config = dict(bare["Config"])
 config.update({
     "Hostname": plan["hostname"], "Image": plan["image"]["ref"], "Tty": tty,
+    "Entrypoint": [plan["init"]], "User": "0:0", "Healthcheck": {"Test": ["NONE"]},
     "OpenStdin": True, "StdinOnce": True, "AttachStdin": True, "AttachStdout": True, "AttachStderr": True,
     "Labels": {**(config["Labels"] or {}), **plan["labels"]},
 })

@@ -42,7 +42,7 @@ func becomeDaemon(argv []string) error {
 // command is the engine's.
 func (e *engine) command() []string {
 	daemon := []string{
-		needs.BinaryDir + "/cage-init", daemonCommand, "/usr/sbin/dockerd",
+		needs.Init, daemonCommand, "/usr/sbin/dockerd",
 		"--host=fd://", "--data-root=" + engineData, "--exec-root=" + engineRun + "/exec",
 		"--pidfile=" + engineRun + "/dockerd.pid", "--log-level=warn",
 	}

@@ -216,7 +216,7 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 	b.Run.Nonce = handshake.NewNonce()
 	entry := b.Entrypoint
 	if entry == nil {
-		entry = []string{needs.BinaryDir + "/cage-init"}
+		entry = []string{needs.Init}
 	}
 	binds := append([]string{bin + ":" + needs.BinaryDir + "/cage-init:ro"}, b.Binds...)
 	for _, m := range b.Run.Plan.Mounts {

@@ -18,10 +18,13 @@ func (c *Client) Create(ctx context.Context, p *plan.Plan) (id string, warnings 
 	return c.create(ctx, p, containerConfig(p))
 }
 
+// root is the user of PID 1.
+const root = "0:0"
+
 // createOnce makes a container for a command.
 func (c *Client) createOnce(ctx context.Context, p *plan.Plan, argv []string) (id string, err error) {
 	config := containerConfig(p)
-	config.Entrypoint, config.Cmd = argv, []string{}
+	config.Entrypoint = argv
 	config.OpenStdin, config.StdinOnce, config.AttachStdin = false, false, false
 	id, _, err = c.create(ctx, p, config)
 	return id, err
@@ -39,12 +42,16 @@ func (c *Client) create(ctx context.Context, p *plan.Plan, config *container.Con
 	return created.ID, created.Warnings, nil
 }
 
-// containerConfig is the part of the plan that is independent of the host.
+// containerConfig is the part of the plan that is independent of the host. What
+// an image that somebody built on another says of how it starts does not count.
 // Standard input is always open, if only for the handshake, and closed for
 // good when the launcher's attachment ends.
 func containerConfig(p *plan.Plan) *container.Config {
 	return &container.Config{
 		Image:        p.Image.Ref,
+		Entrypoint:   []string{p.Init},
+		User:         root,
+		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}},
 		Hostname:     p.Hostname,
 		Labels:       p.Labels,
 		Tty:          p.Terminal.TTY,

@@ -53,6 +53,7 @@ func testPlan(t *testing.T) *plan.Plan {
 		Name:     "engine-test-" + strings.ToLower(rand.Text()[:10]),
 		Hostname: "box",
 		Image:    plan.Image{Ref: testImage},
+		Init:     "/bin/sh",
 		Labels:   map[string]string{"dev.agent-cage.kind": "probe", "dev.agent-cage.test": t.Name()},
 		Network:  plan.Network{Mode: "none"},
 	}
@@ -231,7 +232,8 @@ func TestInspectEqualsPlan(t *testing.T) {
 
 // facts are what a plan decides of a container, in the plan's terms.
 type facts struct {
-	Name, Hostname, Image             string
+	Name, Hostname, Image, User       string
+	Entry, Health                     []string
 	Labels                            map[string]string
 	TTY, StdinOpen, StdinOnce         bool
 	Streams                           [3]bool
@@ -251,8 +253,8 @@ func expected(p *plan.Plan) facts {
 	f := facts{
 		Name: "/" + p.Name, Hostname: p.Hostname, Image: p.Image.Ref, Labels: p.Labels,
 		TTY: p.Terminal.TTY, StdinOpen: true, StdinOnce: true, Streams: [3]bool{true, true, true},
-		// The image's own: it has a command and no variable.
-		Cmd: 1, Env: 0,
+		// Of the image, which has a command and no variable, nothing.
+		Entry: []string{p.Init}, User: "0:0", Health: []string{"NONE"},
 		Mounts: p.Mounts, Tmpfs: p.Tmpfs,
 		Privileged: p.Security.Privileged,
 		ProcMasked: !p.Security.UnmaskProc && !p.Security.Privileged,
@@ -285,12 +287,16 @@ func actual(raw container.InspectResponse) facts {
 		TTY: raw.Config.Tty, StdinOpen: raw.Config.OpenStdin, StdinOnce: raw.Config.StdinOnce,
 		Streams: [3]bool{raw.Config.AttachStdin, raw.Config.AttachStdout, raw.Config.AttachStderr},
 		Cmd:     len(raw.Config.Cmd), Env: len(raw.Config.Env),
+		Entry: raw.Config.Entrypoint, User: raw.Config.User,
 		CapAdd: hc.CapAdd, CapDrop: hc.CapDrop, SecurityOpt: hc.SecurityOpt,
 		Privileged: hc.Privileged, Init: hc.Init == nil || *hc.Init, AutoRemove: hc.AutoRemove,
 		ProcMasked: len(hc.MaskedPaths) > 0 && len(hc.ReadonlyPaths) > 0,
 		Runtime:    hc.Runtime, Network: string(hc.NetworkMode), LogDriver: hc.LogConfig.Type,
 		Memory: hc.Memory, CPUs: hc.NanoCPUs,
 		Binds: len(hc.Binds), Devices: len(hc.Devices), Ports: len(hc.PortBindings), VolumesFrm: len(hc.VolumesFrom),
+	}
+	if raw.Config.Healthcheck != nil {
+		f.Health = raw.Config.Healthcheck.Test
 	}
 	if hc.PidsLimit != nil {
 		f.Pids = *hc.PidsLimit

@@ -142,6 +142,9 @@ func (b *box) launchFault(err error) error {
 		next = "free space on the engine's disk: docker system df"
 	case engine.EntrypointProblem:
 		next = "rebuild the image: docker image rm " + b.decision.Plan.Image.Ref
+		if b.facts.dockerfile != nil {
+			next = "begin " + b.facts.dockerfile.Path + " with FROM " + b.payload.Image.Name
+		}
 	case engine.NameProblem, engine.RuntimeProblem, engine.OtherProblem:
 	}
 	return exitstatus.Faultf(kind, "%w: %s", err, next)

@@ -22,6 +22,9 @@ type Plan struct {
 	Hostname string `json:"hostname"`
 	// Image is the image that the box is created from.
 	Image Image `json:"image"`
+	// Init is the program in the image that is the box's PID 1, as its root, in
+	// the place of the image's own entry point, user and health check.
+	Init string `json:"init"`
 	// Posture is what kind of container engine the box has inside.
 	Posture Posture `json:"posture"`
 	// Project is the directory that the harness works in.

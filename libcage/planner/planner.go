@@ -76,6 +76,7 @@ func Decide(in Input) (*Decision, error) {
 		Name:     in.Options.Name,
 		Hostname: in.Payload.Label,
 		Image:    in.Image,
+		Init:     needs.Init,
 		Project:  plan.Project{Dir: in.Project, WorkDir: in.Project, Reason: projectReason(in.Options.Dir)},
 		Labels:   lifecycle.BoxLabels(in.Payload.Label, in.Project),
 		Network:  plan.Network{Mode: in.Options.Network},

@@ -26,6 +26,9 @@ func DockerRun(p *plan.Plan) string {
 	}
 	l.flag("--log-driver", "none")
 	l.flag("--init", "false")
+	l.flag("--entrypoint", p.Init)
+	l.flag("--user", "0:0")
+	l.words("--no-healthcheck")
 	for _, m := range p.Mounts {
 		l.flag("--mount", bind(m))
 	}

@@ -45,7 +45,7 @@ func TestPlanForPeople(t *testing.T) {
 
 func TestDockerRun(t *testing.T) {
 	got := DockerRun(&plan.Plan{
-		Name: "n", Hostname: "h", Image: plan.Image{Ref: "img"},
+		Name: "n", Hostname: "h", Image: plan.Image{Ref: "img"}, Init: "/pid1",
 		Labels:   map[string]string{"b": "2", "a": "1 x"},
 		Mounts:   []plan.Mount{{Source: `/a, "b"`, Target: "/c d", ReadOnly: true}},
 		Tmpfs:    []plan.Tmpfs{{Target: "/run/x", Mode: 0o755, SizeBytes: 5}},
@@ -54,7 +54,7 @@ func TestDockerRun(t *testing.T) {
 		Limits:   plan.Limits{MemoryBytes: 1 << 20, NanoCPUs: 15e8, PidsLimit: 9},
 		Security: plan.Security{CapAdd: []plan.Capability{{Name: "CHOWN"}}, Seccomp: `{"a":1}`, AppArmor: "unconfined", UnmaskProc: true, Runtime: "runc"},
 	})
-	want := `docker run --interactive --tty --name=n --hostname=h '--label=a=1 x' --label=b=2 --log-driver=none --init=false ` +
+	want := `docker run --interactive --tty --name=n --hostname=h '--label=a=1 x' --label=b=2 --log-driver=none --init=false --entrypoint=/pid1 --user=0:0 --no-healthcheck ` +
 		`'--mount=type=bind,"source=/a, ""b""",target=/c d,readonly' --mount=type=tmpfs,target=/run/x,tmpfs-mode=755,tmpfs-size=5 ` +
 		`--network=host --memory=1048576 --cpus=1.5 --pids-limit=9 --cap-drop=ALL --cap-add=CHOWN --security-opt=apparmor=unconfined ` +
 		`--security-opt=systempaths=unconfined --runtime=runc --security-opt seccomp=<(printf %s '{"a":1}') img`

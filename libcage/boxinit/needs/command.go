@@ -15,7 +15,7 @@ const ExtraCAFile = RunDir + "/ca-extra.crt"
 
 // Lifeline is the command that a launcher runs in the box as its bystander, and
 // whose standard input it holds: the box ends when that does.
-func Lifeline() []string { return []string{BinaryDir + "/cage-init", "lifeline"} }
+func Lifeline() []string { return []string{Init, "lifeline"} }
 
 // LifelineWithin is how long after its start a box that nobody's lifeline has
 // reached ends itself.

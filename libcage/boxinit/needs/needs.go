@@ -8,6 +8,8 @@ import "github.com/agent-cage/agent-cage/libcage/plan"
 const (
 	// BinaryDir holds cage-init in the image.
 	BinaryDir = "/usr/local/libexec/agent-cage"
+	// Init is cage-init, PID 1 of every box.
+	Init = BinaryDir + "/cage-init"
 	// RunDir is memory of the box, owned by its root, mode 0755. Secrets go
 	// there and nowhere else.
 	RunDir = "/run/agent-cage"
