@@ -60,6 +60,7 @@ func phases() []phase {
 		{"witness", (*box).compareDirectories},
 		{"mounts", (*box).idmapMounts},
 		{"user", (*box).makeUser},
+		{"zone", (*box).writeZone},
 		{"trust-store", (*box).extendTrust},
 		{"files", (*box).writeFiles},
 		{"engine", (*box).prepareEngine},
