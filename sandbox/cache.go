@@ -17,6 +17,10 @@ import (
 // Alone, a cage always gets slot 0, which is how its cache lasts.
 const maxSlots = 1024
 
+// npmLayer is the layer over ~/.npm, which npm has instead of a directory in
+// ~/.cache: without writing there it installs nothing.
+const npmLayer = "npm-"
+
 // slot is a cache layer that this cage holds.
 type slot struct {
 	dir  string
@@ -33,8 +37,10 @@ func (m *Machine) takeSlot() (*slot, error) {
 	for n := range maxSlots {
 		dir := m.slotDir(n)
 		for _, sub := range []string{"upper", "work", "private"} {
-			if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-				return nil, err
+			for _, layer := range []string{"", npmLayer} {
+				if err := os.MkdirAll(filepath.Join(dir, layer+sub), 0o700); err != nil {
+					return nil, err
+				}
 			}
 		}
 		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -49,9 +55,10 @@ func (m *Machine) takeSlot() (*slot, error) {
 	return nil, refusedf("end some of the cages that run", "%d cages hold a cache layer", maxSlots)
 }
 
-// cacheMount decides what the cage's ~/.cache is. The second result is what a
-// person should know.
-func (m *Machine) cacheMount(cache string) (Mount, string) {
+// cacheMount decides what a cache of the host, ~/.cache or ~/.npm, is in the
+// cage; layer begins the names of its own directories. The second result is
+// what a person should know.
+func (m *Machine) cacheMount(cache, layer string) (Mount, string) {
 	if m.Zone.Cache == zone.CacheShared {
 		return Mount{Kind: Writable, Source: cache, Target: cache, Checked: true, Reason: "zone: the host's cache, by settings"}, ""
 	}
@@ -59,15 +66,15 @@ func (m *Machine) cacheMount(cache string) (Mount, string) {
 	if m.Slot != nil {
 		dir = m.Slot.dir
 	}
-	private := Mount{Kind: Writable, Source: filepath.Join(dir, "private"), Target: cache, Reason: "a cache of the cage's own"}
+	private := Mount{Kind: Writable, Source: filepath.Join(dir, layer+"private"), Target: cache, Reason: "a cache of the cage's own"}
 	if m.Zone.Cache == zone.CachePrivate {
 		return private, ""
 	}
 	if why := m.overlayRefusal(cache, dir); why != "" {
-		return private, "~/.cache: the host's cannot be read below a layer of the cage's own (" + why + "); the cage has a private one"
+		return private, cache + ": the host's cannot be read below a layer of the cage's own (" + why + "); the cage has a private one"
 	}
 	return Mount{Kind: Overlay, Source: cache, Target: cache,
-		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
+		Upper: filepath.Join(dir, layer+"upper"), Work: filepath.Join(dir, layer+"work"),
 		Reason: "reads the host's cache, writes to a layer of the cage's own"}, ""
 }
 

@@ -147,10 +147,9 @@ func (b *builder) roots() error {
 	for _, r := range roots {
 		switch {
 		case r.Path == z.CacheDir():
-			m, note := b.m.cacheMount(r.Path)
-			b.writable = append(b.writable, m)
-			if note != "" {
-				b.note("%s", note)
+			b.cache(r.Path, "")
+			if npm := z.Home + "/.npm"; z.Cache != zone.CacheShared && !z.Contains(npm) {
+				b.cache(npm, npmLayer)
 			}
 		case r.Path == "/tmp" && (z.PrivateTmp || b.o.PrivateTmp):
 			b.writable = append(b.writable, Mount{Kind: Empty, Target: "/tmp", Perms: 0o1777, Reason: "a /tmp of the cage's own"})
@@ -162,6 +161,18 @@ func (b *builder) roots() error {
 		b.writable = append(b.writable, Mount{Kind: Empty, Target: "/tmp", Perms: 0o1777, Reason: "a /tmp of the cage's own"})
 	}
 	return nil
+}
+
+// cache makes a cache of the host one that the cage can write, if it is there.
+func (b *builder) cache(p, layer string) {
+	if fi, err := os.Lstat(p); err != nil || !fi.IsDir() {
+		return
+	}
+	m, note := b.m.cacheMount(p, layer)
+	b.writable = append(b.writable, m)
+	if note != "" {
+		b.note("%s", note)
+	}
 }
 
 // shared reports whether p is in a part of the zone that the host shares with

@@ -66,7 +66,7 @@ func (m *Machine) stage(orderFD string) error {
 		err := t.mount(mt)
 		if refused := (*overlayError)(nil); errors.As(err, &refused) {
 			_ = os.WriteFile(m.refusals(), []byte(kernelRelease()+" "+err.Error()), 0o600)
-			err = t.mount(&planned{Mount: Mount{Kind: Writable, Source: filepath.Join(filepath.Dir(mt.Upper), "private"), Target: mt.Target}})
+			err = t.mount(&planned{Mount: Mount{Kind: Writable, Source: strings.TrimSuffix(mt.Upper, "upper") + "private", Target: mt.Target}})
 		}
 		if err != nil {
 			return err

@@ -92,6 +92,10 @@ files() {
     "$sbox" sh -c 'echo poison >~/.cache/tool; echo poison >~/.cache/new' 2>/dev/null
     is 'the host cache is as it was' cached "$(cat "$HOME/.cache/tool"; ls "$HOME/.cache" | grep -x new)"
     is 'the layer lasts from run to run' poison "$("$sbox" cat "$HOME/.cache/new")"
+    mkdir -p "$HOME/.npm" && echo cached >"$HOME/.npm/tool"
+    "$sbox" sh -c 'echo poison >~/.npm/tool; touch ~/.npm/new' 2>/dev/null
+    is "so is npm's" "cached" "$(cat "$HOME/.npm/tool"; ls "$HOME/.npm" | grep -x new)"
+    is "and npm's layer can be written" 0 "$("$sbox" sh -c 'touch ~/.npm/new' >/dev/null 2>&1; echo $?)"
     GITHUB_TOKEN=t wall 'environment: a token' '[ "$GITHUB_TOKEN" = t ]'
     A_KEY=k wall 'environment: a key' '[ "$A_KEY" = k ]'
     DOCKER_HOST=t wall 'environment: an engine' '[ "$DOCKER_HOST" = t ]'

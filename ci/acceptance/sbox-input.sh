@@ -150,6 +150,14 @@ with_zone() {
 }
 
 zones() {
+    # In a box root's settings alone count, and name its project.
+    if [[ $identity = box* ]]; then
+        with_zone 'roots = ["~/more"]'
+        mkdir -p "$HOME/more"
+        status 'a user of a box cannot widen its zone' 1 "$sbox" sh -c 'touch ~/more/x 2>/dev/null'
+        rm -r "$HOME/more" "$HOME/.config/agent-cage"
+        return
+    fi
     with_zone 'roots = ["~/more"]'
     refused 'a root that is missing' 'more' "$sbox" sh -c "$run"
     mkdir "$HOME/more"
@@ -174,8 +182,6 @@ zones() {
     "$sbox" sh -c 'echo x >~/.cache/shared'
     is 'a shared cache' x "$(cat "$HOME/.cache/shared")"
     rm "$HOME/.config/agent-cage/zone.toml"
-    # A box has its project for a zone, whatever ~/projects is.
-    [ "$identity" != box ] || return
     mv "$HOME/projects" "$HOME/projects.real" && ln -s projects.real "$HOME/projects"
     (cd "$HOME" && refused 'a default root that is a symlink' 'symlink' "$sbox" sh -c "$run")
     rm "$HOME/projects" && mv "$HOME/projects.real" "$HOME/projects"

@@ -156,4 +156,4 @@ many() {
     [ $bad = 0 ] || sort many.err | uniq -c | head -5 | sed 's/^/# /'
 }
 
-start_as_both "$0"
+start_as_both "$0" box

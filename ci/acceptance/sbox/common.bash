@@ -14,6 +14,9 @@ bad() {
     [ $# -lt 2 ] || printf '%s\n' "${@:2}" | tail -n 15 | sed 's/^/# /'
 }
 
+# has PATTERN: whether a line of the input matches, read to its end.
+has() { grep "$@" >/dev/null; }
+
 # check NAME COMMAND...: passes with status 0.
 check() {
     local name=$1 out
@@ -112,17 +115,34 @@ run_as() {
     fi
 }
 
-# run_in_box: for the harness's user of a box, whose project is ~/projects.
+# run_in_box: for the harness's user of a box, whose project is ~/projects, in
+# a posture without an engine and in one with.
 run_in_box() {
     if ! docker version >/dev/null 2>&1; then
         echo "ok - box: the same in a box # SKIP no container engine"
         return
     fi
+    # The zone of a box is its project, wherever that is.
+    mkdir -p "$base/boxed/elsewhere"
+    in_box none elsewhere sbox sh -c 'touch in-the-zone; touch ~/beside' >/dev/null 2>&1
+    if [ -e "$base/boxed/elsewhere/in-the-zone" ]; then echo "ok - box: its project is the zone"; else echo "not ok - box: its project is the zone"; fi
+    run_in_posture none
+    run_in_posture rootless
+}
+
+# in_box POSTURE PROJECT COMMAND...
+in_box() {
+    local config=${DOCKER_CONFIG:-$HOME/.docker} state=${XDG_STATE_HOME:-$HOME/.local/state}
+    (cd "$base/boxed/$2" && DOCKER_CONFIG=$config XDG_STATE_HOME=$state HOME=$base/boxed \
+        "$repo/bin/claude-box" --engine "$1" --exec "${@:3}") </dev/null
+}
+
+run_in_posture() {
     local tools=$base/boxed/projects/.check
     mkdir -p "$tools/bin" && cp "$base/bin/attack" "$tools/bin" && cp -r "$base/sbox" "$base/script" "$tools" || return
-    (cd "$base/boxed/projects" && DOCKER_CONFIG=${DOCKER_CONFIG:-$HOME/.docker} XDG_STATE_HOME=${XDG_STATE_HOME:-$HOME/.local/state} \
-        HOME=$base/boxed "$repo/bin/claude-box" --engine none --exec env SBOX_BASE="$tools" SBOX_IDENTITY=box SBOX_HERE="$tools/sbox" \
-        SBOX_PROGRAM=/usr/local/bin/sbox USER=agent bash "$tools/script") </dev/null || echo "not ok - box: the battery came to its end"
+    in_box "$1" projects env SBOX_BASE="$tools" SBOX_IDENTITY="box-$1" SBOX_HERE="$tools/sbox" \
+        SBOX_PROGRAM=/usr/local/bin/sbox USER=agent bash "$tools/script" || echo "not ok - box-$1: the battery came to its end"
+    rm -rf "$base/boxed"
 }
 
 finish_both() {
