@@ -59,6 +59,8 @@ lines() {
     big=$(head -c 100000 /dev/zero | tr '\0' x)
     is '1.8 MB of arguments' 1800000 "$("$sbox" sh -c 'printf %s "$@" | wc -c' sh "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" \
         "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big")"
+    is '2 MiB of arguments' 2000000 "$(ulimit -s 16384; "$sbox" sh -c 'printf %s "$@" | wc -c' sh "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" \
+        "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big")"
     is '30000 arguments' 30000 "$("$sbox" sh -c 'echo $#' sh $(seq 30000))"
 }
 

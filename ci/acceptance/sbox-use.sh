@@ -19,6 +19,7 @@ battery() {
     languages
     servers
     signals
+    system_places
     terminals
     many
 }
@@ -60,6 +61,27 @@ for name in ("/tmp/sbox-use.sock", "\0sbox-use"):
     s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen()
     socket.socket(socket.AF_UNIX).connect(name); s.accept()
 import os; os.unlink("/tmp/sbox-use.sock")'
+}
+
+# What a machine may have in /run and /dev: only root can put it there.
+system_places() {
+    is 'a private /tmp by flag' '0 shared' "$("$sbox" --private-tmp sh -c 'ls -A /tmp | wc -l') $(touch "/tmp/sbox-use-$$" && "$sbox" sh -c "[ -e /tmp/sbox-use-$$ ] && echo shared"; rm -f "/tmp/sbox-use-$$")"
+    [ "$(id -u)" = 0 ] || return
+    local store=/run/sbox-check-$$ node=/dev/nvidia-sbox-check-$$ caps=/dev/nvidia-caps
+    mkdir -p "$store/store/bin" && ln -s store "$store/system" && printf '#!/bin/sh\necho ran\n' >"$store/store/bin/tool" && chmod +x "$store/store/bin/tool"
+    touch "$store/socket"
+    is 'programs below /run that PATH names, and nothing beside them' 'ran no' \
+        "$(PATH=$store/system/bin:$PATH "$sbox" sh -c 'tool; [ -e "$0" ] && echo yes || echo no' "$store/socket" | xargs)"
+    rm -rf "$store"
+    if [ -e $caps ] || ! mknod "$node" c 1 3 || ! mkdir $caps || ! mknod $caps/nvidia-cap1 c 1 5; then
+        ok 'GPU nodes # SKIP none can be made here'
+        rm -f "$node"
+        return
+    fi
+    is 'GPU nodes are those that exist, and open' 'open open' \
+        "$("$sbox" sh -c 'for n in "$@"; do (: <"$n") && echo open; done' sh "$node" $caps/nvidia-cap1 | xargs)"
+    rm -rf "$node" $caps
+    is 'and none without' no "$("$sbox" sh -c '[ -e "$0" ] && echo yes || echo no' "$node")"
 }
 
 # The command inherits what its caller ignores and blocks, and nothing else.

@@ -14,9 +14,6 @@ bad() {
     [ $# -lt 2 ] || printf '%s\n' "${@:2}" | tail -n 15 | sed 's/^/# /'
 }
 
-# has PATTERN: whether a line of the input matches, read to its end.
-has() { grep "$@" >/dev/null; }
-
 # check NAME COMMAND...: passes with status 0.
 check() {
     local name=$1 out
