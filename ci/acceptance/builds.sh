@@ -11,15 +11,13 @@ mkdir "$context"
 echo one >"$context/file"
 printf 'FROM agent-cage-toy\nCOPY file /file\nRUN sleep 0\n' >"$context/Dockerfile"
 own() { launch "$toy" --engine none --dockerfile "$context/Dockerfile" "$@"; }
-# Each context has a name of its own: that of the newest image.
-ref() { docker image ls --format '{{.Repository}}' 'agent-cage-toy-*' | head -n 1; }
 id() { docker image inspect --format '{{.Id}}' "$1"; }
 inputs() { docker image inspect --format '{{index .Config.Labels "dev.agent-cage.inputs"}}' "$1"; }
 built() { grep -q "\] building $1\$" "$scratch/err"; }
 nothing_built() { not grep -q '\] building ' "$scratch/err"; }
 
 made() {
-    tool toy-box faulty-engine ptytest && own 0 && ended 0 && built "$(ref)" && image=$(ref) && at_exit docker rmi "$image" &&
+    tool toy-box faulty-engine ptytest && own 0 && ended 0 && image=$(built_image) && at_exit docker rmi "$image" &&
         launch "$toy" --engine none 0 && ended 0
 }
 t "a chain of images is built" made

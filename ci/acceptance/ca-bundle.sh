@@ -179,8 +179,7 @@ build_has_proxies() {
         # of engines before 23.0 know no all_proxy. The commands, which an image
         # keeps, have the value's hash only.
         for name in "${proxies[@]}"; do [ "${name,,}" = all_proxy ] || echo "RUN echo \"\$$name\" | sha256sum | grep -q ^$(echo "http://${name,,}.$proxy_marker" | sha256sum | cut -c1-64)"; done
-    } >"$scratch/proxies/Dockerfile" && with_proxies true && ended 0 || return
-    proxied=$(docker image ls --format '{{.Repository}}' 'claude-box-*' | head -n 1)
+    } >"$scratch/proxies/Dockerfile" && with_proxies true && ended 0 && proxied=$(built_image) || return
     at_exit docker rmi "$proxied"
 }
 box_has_proxies() {

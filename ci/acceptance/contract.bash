@@ -26,6 +26,9 @@ launch() {
 # harness ARGUMENT...: launches them in the box.
 harness() { launch "$box" --engine none --exec "$@"; }
 
+# built_image: the last one that the last launch built.
+built_image() { sed -n 's/^.*\] building //p' "$scratch/err" | tail -n 1 | grep .; }
+
 # ended STATUS: that is the last launch's, and there is no fault line.
 ended() {
     cat "$scratch/err"

@@ -162,16 +162,17 @@ t "engine lost when asked" lost "GET /info lose"
 t "engine lost during create" lost "POST /containers/create lose"
 t "engine lost after create" lost "POST /containers/[^/]*/attach lose"
 t "engine lost during start" lost "POST /containers/[^/]*/start lose"
-t "engine lost after start" lost "POST /containers/[^/]*/start lose-after 0s"
+# lost_in_handshake DELAY
 lost_in_handshake() {
     # An entry point that never gets as far as saying ready.
-    break_image 'RUN printf "#!/bin/sh\nsleep 8\n" >'$init || return
-    lost "POST /containers/[^/]*/start lose-after 1s" "before the harness started"
+    break_image 'RUN printf "#!/bin/sh\nexec sleep 8\n" >'$init || return
+    lost "POST /containers/[^/]*/start lose-after $1" "before the harness started"
     local result=$?
     whole_again
     return $result
 }
-t "engine lost in the handshake" lost_in_handshake
+t "engine lost after start" lost_in_handshake 0s
+t "engine lost in the handshake" lost_in_handshake 1s
 
 lost_while_running() {
     faulty "GET /never lose" || return
@@ -341,7 +342,7 @@ during_build() {
 t "TERM during a build ends it" during_build
 during_handshake() {
     local flags=()
-    break_image 'ENTRYPOINT ["sleep", "60"]' || return
+    break_image 'RUN printf "#!/bin/sh\nexec sleep 60\n" >'$init || return
     interrupt "$1" box_runs
     whole_again
     faulted 126 engine-start-failed "before the harness started" && no_box
