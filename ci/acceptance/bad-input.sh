@@ -87,11 +87,11 @@ t "in-box binaries of another architecture" fault 125 image-missing "cage-init" 
 off_clock() {
     rm -f "$scratch/clock.sock"
     "$tools/faulty-engine" --listen "$scratch/clock.sock" --engine "$engine_socket" \
-        --rule 'GET ^/info$ edit s/"SystemTime":"2/"SystemTime":"1/' &
+        --rule 'HEAD ^/_ping$ edit s/^\(Date: .* 20\)[0-9]/\11/' &
     local pid=$! result
     appears "$scratch/clock.sock" && DOCKER_HOST=unix://$scratch/clock.sock launch "$tools/toy-box" --engine none 7 &&
         ended 7 && grep -q "WARNING: the engine's clock is -.*off this one's" "$scratch/err" &&
-        DOCKER_HOST=unix://$scratch/clock.sock launch "$tools/toy-box" --engine none 7 && ended 7 &&
+        DOCKER_HOST=unix://$scratch/clock.sock launch "$tools/toy-box" --engine none 7 && ended 7 && # its facts are known now
         is 1 "$(grep -c "WARNING: the engine's clock" "$scratch/err")" && no_box
     result=$?
     kill $pid 2>/dev/null

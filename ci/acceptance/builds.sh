@@ -99,6 +99,16 @@ usual_again() {
 }
 t "and back" usual_again
 
+# What may lie beside a Dockerfile.
+whole_context() {
+    mkdir -p "$scratch/whole/sub" && echo one >"$scratch/whole/sub/file" && echo left >"$scratch/whole/left-out" && echo left-out >"$scratch/whole/.dockerignore" &&
+        ln -s sub/file "$scratch/whole/inside" && ln -s /etc/no-such-file "$scratch/whole/outside" &&
+        printf 'FROM agent-cage-toy\nCOPY . /whole\n' >"$scratch/whole/Dockerfile" || return
+    launch "$toy" --engine none --dockerfile "$scratch/whole/Dockerfile" --exec sh -c 'cd /whole && cat inside && readlink outside && ls'
+    ended 0 && at_exit docker rmi "$(built_image)" && is "one /etc/no-such-file Dockerfile inside outside sub" "$(paste -sd ' ' "$scratch/out")"
+}
+t "links and a .dockerignore beside a Dockerfile" whole_context
+
 ## What the caller's Dockerfile says of how the image starts does not count.
 started_otherwise() {
     printf 'FROM agent-cage-toy\nRUN touch /made\n%s\n' "$1" >"$context/Dockerfile"
@@ -235,6 +245,8 @@ upgrade() {
 t "--upgrade moves to the newest version, with its hash, and builds it" upgrade
 upgraded() { pinned --upgrade && ended 0 && nothing_built && grep -q 'is the newest version$' "$scratch/out"; }
 t "a second --upgrade has nothing to do" upgraded
+# The root directory is no project, and a home directory neither.
+t "--upgrade needs no project" eval 'project=/ upgraded && project=$HOME upgraded'
 forged() {
     rm -r "$scratch/state" && pinned_files "sha512-$(printf '%086d' 0)==" && docker rmi agent-cage-pinned && pinned
     faulted 125 image-missing "agent-cage-pinned" && grep -q 'is-number@6.0.0 has integrity sha512-Wu1V.*, pinned is sha512-000' "$scratch/err"

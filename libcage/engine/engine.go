@@ -8,8 +8,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +41,11 @@ type Options struct {
 type Client struct {
 	api      *client.Client
 	endpoint Endpoint
-	trace    func(string, time.Duration, error)
+	clock    *clock
+	// asked is the API version that the caller's environment asks for; empty if
+	// the engine's is taken.
+	asked string
+	trace func(string, time.Duration, error)
 
 	mu         sync.Mutex
 	negotiated bool
@@ -57,15 +64,29 @@ func Open(_ context.Context, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, &EndpointError{Source: ep.Source, Value: ep.Host, Err: err}
 	}
-	if v := opts.Getenv("DOCKER_API_VERSION"); v != "" {
-		clientOpts = append(clientOpts, client.WithVersion(v))
+	asked := opts.Getenv(versionVariable)
+	if asked != "" {
+		if !apiVersion.MatchString(asked) {
+			return nil, &EndpointError{Source: versionVariable, Value: asked, Err: errors.New("this is no version of the API: unset it")}
+		}
+		clientOpts = append(clientOpts, client.WithVersion(asked))
 	}
 	api, err := client.NewClientWithOpts(clientOpts...)
 	if err != nil {
 		return nil, &EndpointError{Source: ep.Source, Value: ep.Host, Err: err}
 	}
-	return &Client{api: api, endpoint: ep, trace: opts.Trace}, nil
+	watched, err := watchClock(api)
+	if err != nil {
+		return nil, &EndpointError{Source: ep.Source, Value: ep.Host, Err: err}
+	}
+	return &Client{api: api, endpoint: ep, clock: watched, asked: strings.TrimPrefix(asked, "v"), trace: opts.Trace}, nil
 }
+
+// versionVariable takes the place of the negotiation, as for the docker
+// command.
+const versionVariable = "DOCKER_API_VERSION"
+
+var apiVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+$`)
 
 // Endpoint returns where the engine is.
 func (c *Client) Endpoint() Endpoint { return c.endpoint }
@@ -99,10 +120,23 @@ func (c *Client) ready(ctx context.Context) error {
 		return c.wrap("ping", err)
 	}
 	c.api.NegotiateAPIVersionPing(ping)
-	if v := c.api.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
-		return &VersionError{Endpoint: c.endpoint.Host, Version: v, Required: MinAPIVersion}
+	if err := c.checkVersion(ping.APIVersion); err != nil {
+		return err
 	}
 	c.negotiated = true
+	return nil
+}
+
+// checkVersion compares what is to be spoken with what is needed, and with the
+// newest that the engine speaks.
+func (c *Client) checkVersion(newest string) error {
+	v := c.api.ClientVersion()
+	switch {
+	case newest != "" && versions.LessThan(newest, MinAPIVersion):
+		return &VersionError{Endpoint: c.endpoint.Host, Version: newest, Required: MinAPIVersion}
+	case versions.LessThan(v, MinAPIVersion), c.asked != "" && newest != "" && versions.GreaterThan(v, newest):
+		return &VersionError{Endpoint: c.endpoint.Host, Version: v, Required: MinAPIVersion, Asked: c.asked != "", Newest: newest}
+	}
 	return nil
 }
 

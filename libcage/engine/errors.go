@@ -50,16 +50,29 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// VersionError is an engine that is too old.
+// VersionError is an engine that is too old, or a setting that asks for an API
+// which is not spoken by both sides.
 type VersionError struct {
 	Endpoint string
-	// Version is the newest API that the engine speaks.
+	// Version is the API that would be spoken: the newest of the engine's, or
+	// that of the setting.
 	Version string
 	// Required is the oldest one that is spoken here.
 	Required string
+	// Asked says that DOCKER_API_VERSION asks for Version. Newest is then the
+	// newest that the engine speaks; empty if it does not say.
+	Asked  bool
+	Newest string
 }
 
 func (e *VersionError) Error() string {
+	if e.Asked {
+		speaks := "at least " + e.Required + " is needed"
+		if e.Newest != "" {
+			speaks += ", and the engine at " + e.Endpoint + " speaks " + e.Newest + " at most"
+		}
+		return withoutPassword(fmt.Sprintf("%s asks for API %s, but %s: unset it", versionVariable, e.Version, speaks), e.Endpoint)
+	}
 	text := fmt.Sprintf("the engine at %s speaks API %s, at least %s (Docker 20.10) is needed", e.Endpoint, e.Version, e.Required)
 	return withoutPassword(text, e.Endpoint)
 }

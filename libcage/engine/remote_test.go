@@ -35,6 +35,12 @@ func openAt(t *testing.T, env map[string]string) *Client {
 // fakeEngine serves the handler on a socket and answers pings with the version.
 func fakeEngine(t *testing.T, version string, handler http.HandlerFunc) *Client {
 	t.Helper()
+	return openAt(t, map[string]string{"DOCKER_HOST": serveEngine(t, version, handler)})
+}
+
+// serveEngine is fakeEngine without a client: it returns the endpoint.
+func serveEngine(t *testing.T, version string, handler http.HandlerFunc) string {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -49,7 +55,7 @@ func fakeEngine(t *testing.T, version string, handler http.HandlerFunc) *Client 
 	})}
 	go server.Serve(listener) // it ends with the test
 	t.Cleanup(func() { server.Close() })
-	return openAt(t, map[string]string{"DOCKER_HOST": "unix://" + socket})
+	return "unix://" + socket
 }
 
 func TestNoEngine(t *testing.T) {
@@ -72,6 +78,76 @@ func TestEngineTooOld(t *testing.T) {
 	for _, want := range []string{"1.40", "1.41"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}
+
+func TestAskedVersion(t *testing.T) {
+	empty := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }
+	for _, tt := range []struct{ asked, engine, want string }{
+		{"1.41", "1.43", ""},
+		{"v1.42", "1.43", ""},
+		{"1.43", "1.43", ""},
+		{"1.40", "1.43", "DOCKER_API_VERSION asks for API 1.40, but at least 1.41 is needed"},
+		{"1.44", "1.43", "DOCKER_API_VERSION asks for API 1.44, but at least 1.41 is needed, and the engine at unix:"},
+		{"1.44", "1.43", "speaks 1.43 at most: unset it"},
+		{"1.41", "1.40", "speaks API 1.40, at least 1.41"},
+	} {
+		c := openAt(t, map[string]string{"DOCKER_HOST": serveEngine(t, tt.engine, empty), "DOCKER_API_VERSION": tt.asked})
+		_, err := c.Info(t.Context())
+		var mismatch *VersionError
+		if errors.As(err, &mismatch) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s of %s: got %v, want %q", tt.asked, tt.engine, err, tt.want)
+		}
+	}
+	for _, asked := range []string{"latest", "1", "1.41.2", "-1.41", "1.41\n"} {
+		_, err := Open(t.Context(), Options{Getenv: func(name string) string {
+			return map[string]string{"DOCKER_API_VERSION": asked}[name]
+		}})
+		var endpoint *EndpointError
+		if !errors.As(err, &endpoint) || endpoint.Source != "DOCKER_API_VERSION" {
+			t.Errorf("%q: got %v", asked, err)
+		}
+	}
+}
+
+func TestClockAhead(t *testing.T) {
+	date := ""
+	host := serveEngine(t, "1.43", func(http.ResponseWriter, *http.Request) {})
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Api-Version", "1.43")
+		if date != "" {
+			w.Header().Set("Date", date)
+		} else {
+			w.Header()["Date"] = nil
+		}
+		fmt.Fprint(w, "{}")
+	})}
+	socket := strings.TrimPrefix(host, "unix://") + "2"
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(listener) // it ends with the test
+	t.Cleanup(func() { server.Close() })
+	for _, tt := range []struct {
+		host, date string
+		told       bool
+		min, max   time.Duration
+	}{
+		{host, "", true, -2 * time.Second, 2 * time.Second},
+		{"unix://" + socket, "", false, 0, 0},
+		{"unix://" + socket, "yesterday", false, 0, 0},
+		{"unix://" + socket, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), true, -time.Hour - 2*time.Second, -time.Hour + 2*time.Second},
+	} {
+		date = tt.date
+		c := openAt(t, map[string]string{"DOCKER_HOST": tt.host})
+		if _, ok := c.ClockAhead(); ok {
+			t.Error("a clock is known before the first call")
+		}
+		_, _ = c.Info(t.Context()) // the answer may be nonsense
+		if ahead, ok := c.ClockAhead(); ok != tt.told || ahead < tt.min || ahead > tt.max {
+			t.Errorf("%q: got %v, %v", tt.date, ahead, ok)
 		}
 	}
 }

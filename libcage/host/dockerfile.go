@@ -50,24 +50,30 @@ func FindDockerfile(path string) (*Dockerfile, error) {
 	if err != nil {
 		return refuse(cause(err))
 	}
-	if reason := tooLarge(root.FS()); reason != "" {
+	if reason := unfit(root.FS()); reason != "" {
 		return refuse(reason)
 	}
 	sum := sha256.Sum256([]byte(file))
 	return &Dockerfile{Path: file, Name: filepath.Base(file), Context: root.FS(), ID: hex.EncodeToString(sum[:5])}, nil
 }
 
-// tooLarge says why a directory is no build context.
-func tooLarge(context fs.FS) (reason string) {
+// unfit says why a directory is no build context.
+func unfit(context fs.FS) (reason string) {
 	var files int
 	var bytes int64
-	err := fs.WalkDir(context, ".", func(_ string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(context, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		info, err := entry.Info()
 		if err != nil {
 			return err
+		}
+		switch info.Mode().Type() {
+		case 0, fs.ModeDir, fs.ModeSymlink:
+		default:
+			reason = fmt.Sprintf("its directory has %q, which is no file that a build can have: put it into one of its own", path)
+			return fs.SkipAll
 		}
 		files++
 		if info.Mode().IsRegular() {

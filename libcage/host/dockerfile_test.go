@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -46,4 +47,17 @@ func TestContextTooLarge(t *testing.T) {
 	}
 	_, err := FindDockerfile(filepath.Join(dir, "0"))
 	checkRefused(t, dir, "", err, "", "put it into one of its own")
+}
+
+func TestContextWithAPipe(t *testing.T) {
+	dir := realTempDir(t)
+	must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), nil, 0o600))
+	must(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	if _, err := FindDockerfile(filepath.Join(dir, "Dockerfile")); err != nil {
+		t.Error(err)
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "run"), 0o700))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "run/pipe"), 0o600))
+	_, err := FindDockerfile(filepath.Join(dir, "Dockerfile"))
+	checkRefused(t, dir, "", err, "", `"run/pipe", which is no file that a build can have`)
 }

@@ -149,6 +149,10 @@ func Project(named string, c *Caller) (string, error) {
 	} else {
 		d.Close()
 	}
+	// To name a directory in itself takes the right to enter it.
+	if _, err := os.Lstat(dir + "/."); err != nil {
+		return refuse("it cannot be entered: " + cause(err))
+	}
 	if reason := cmp.Or(untellable(dir), c.refusedHome(dir), tooWide(dir)); reason != "" {
 		return refuse(reason)
 	}

@@ -19,16 +19,28 @@ type Files interface {
 	ReadFile(name string) ([]byte, error)
 }
 
+// maxLinks bounds a chain of links, as the kernel does.
+const maxLinks = 40
+
 // Timezone returns a value of TZ that gives the host's time. It is the zone's
-// name, Europe/Berlin, from where /etc/localtime leads, or from /etc/timezone
-// if /etc/localtime is a copy of that zone. Of another copy it is the rule for
-// the present, CET-1CEST,M3.5.0,M10.5.0/3, which is in it. It is empty if none
-// of them tells.
+// name, Europe/Berlin, from where /etc/localtime leads, be it by several links,
+// or from /etc/timezone if /etc/localtime is a copy of that zone. Of another
+// copy it is the rule for the present, CET-1CEST,M3.5.0,M10.5.0/3, which is in
+// it. It is empty if none of them tells.
 func Timezone(files Files) string {
-	const localtime = "/etc/localtime"
-	if target, err := files.Readlink(localtime); err == nil {
-		_, name, _ := strings.Cut(target, "zoneinfo/")
-		return name
+	localtime := "/etc/localtime"
+	for range maxLinks {
+		target, err := files.Readlink(localtime)
+		if err != nil {
+			break
+		}
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			return name
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(localtime), target)
+		}
+		localtime = target
 	}
 	local, err := files.ReadFile(localtime)
 	if err != nil || len(local) > maxZone {

@@ -65,6 +65,17 @@ func (c withBinaries) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+// ReadLink returns where a link of the context leads; binaries are none.
+func (c withBinaries) ReadLink(name string) (string, error) { return fs.ReadLink(c.FS, name) }
+
+// Lstat does not follow a link of the context.
+func (c withBinaries) Lstat(name string) (fs.FileInfo, error) {
+	if _, ok := c.paths[name]; ok {
+		return c.stat(name)
+	}
+	return fs.Lstat(c.FS, name)
+}
+
 func (c withBinaries) stat(name string) (fs.FileInfo, error) {
 	info, err := os.Stat(c.paths[name])
 	if err != nil {

@@ -48,8 +48,12 @@ func hashContext(h hash.Hash, files fs.FS) error {
 		case info.IsDir():
 			write(h, "directory", path)
 			return nil
+		case info.Mode().Type() == fs.ModeSymlink:
+			target, err := fs.ReadLink(files, path)
+			write(h, "link", path, target)
+			return err
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s is neither a file nor a directory", path)
+			return fmt.Errorf("%s is neither a file nor a directory nor a link", path)
 		}
 		write(h, "file", path, fmt.Sprintf("%o", Mode(info)))
 		return hashFile(h, files, path)
@@ -76,6 +80,8 @@ func Mode(info fs.FileInfo) fs.FileMode {
 	switch {
 	case info.IsDir():
 		return fs.ModeDir | 0o755
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fs.ModeSymlink | 0o777
 	case info.Mode()&0o111 != 0:
 		return 0o755
 	}

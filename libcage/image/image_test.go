@@ -429,13 +429,37 @@ func TestNamesInContextAndBinaries(t *testing.T) {
 	}
 }
 
+// A link is an input for where it leads; what is there is none of the context's.
 func TestLinksInAContext(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	hashed := func(target, content string) string {
+		t.Helper()
+		link := filepath.Join(dir, "link")
+		_ = os.Remove(link)
+		if err := errors.Join(os.WriteFile(outside, []byte(content), 0o600), os.Symlink(target, link)); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		files, err := newContext(root.FS(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := inputsHash(Spec{Context: files}, Inputs{}, "amd64", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
 	}
-	if _, err := inputsHash(Spec{Context: os.DirFS(dir)}, Inputs{}, "amd64", "", nil); err == nil {
-		t.Error("a link out of the context was hashed")
+	one := hashed(outside, "one")
+	if hashed(outside, "two") != one {
+		t.Error("what a link leads to outside is hashed")
+	}
+	if hashed("elsewhere", "one") == one {
+		t.Error("where a link leads makes no difference")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/atomicfile"
 	"github.com/agent-cage/agent-cage/libcage/engine"
@@ -35,27 +34,23 @@ type engineFacts struct {
 // answer is kept for as long as its socket is the same file: a restarted
 // engine makes a new one. Engines that are reached otherwise are asked each
 // time.
-func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engineFacts, warnings []string, err error) {
+func (l *launcher) askEngine(ctx context.Context, client *engine.Client) (f engineFacts, err error) {
 	kept := keptFacts{path: l.keptFactsPath(client.Endpoint().Host), socket: socketIdentity(client.Endpoint().SocketPath())}
 	if kept.read(&f) {
-		return f, nil, nil
+		return f, nil
 	}
 	info, err := client.Info(ctx)
 	if err != nil {
-		return f, nil, err
+		return f, err
 	}
 	f = engineFacts{
 		AppArmor: info.AppArmor, Rootless: info.Rootless, UserNS: info.UserNS, Runtimes: info.Runtimes,
 		ID: info.ID, Version: info.ServerVersion, Kernel: info.KernelVersion,
 	}
-	warnings = clockWarning(info, time.Now())
-	if len(warnings) > 0 {
-		return f, warnings, nil // asked again, until its clock is right
-	}
 	if err := kept.write(f); err != nil {
 		l.say.debug("engine facts: %v", err)
 	}
-	return f, nil, nil
+	return f, nil
 }
 
 // host is what a posture depends on.

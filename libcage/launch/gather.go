@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-cage/agent-cage/libcage/cabundle"
 	"github.com/agent-cage/agent-cage/libcage/engine"
@@ -44,11 +43,52 @@ type facts struct {
 	warnings []string
 }
 
-func (l *launcher) gather() (*facts, error) {
+// gather looks at the host. It may wait for a file system that does not answer:
+// a signal ends that.
+func (l *launcher) gather(ctx context.Context) (*facts, error) {
+	look := l.look
+	if l.options.Action == face.Upgrade {
+		look = l.lookAround
+	}
+	type found struct {
+		facts *facts
+		err   error
+	}
+	c := make(chan found, 1)
+	go func() {
+		f, err := look()
+		c <- found{f, err}
+	}()
+	select {
+	case f := <-c:
+		return f.facts, f.err
+	case <-ctx.Done():
+		return nil, explain(ctx, context.Canceled)
+	}
+}
+
+// lookAround is look without a project, for what is done in none.
+func (l *launcher) lookAround() (*facts, error) {
 	caller, err := host.FindCaller(l.getenv)
 	if err != nil {
 		return nil, err
 	}
+	f := &facts{caller: caller}
+	if f.ca, err = cabundle.Find(l.getenv, cabundle.ReadFile); err != nil {
+		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
+	}
+	if l.options.Dockerfile != "" {
+		f.dockerfile, err = host.FindDockerfile(l.options.Dockerfile)
+	}
+	return f, err
+}
+
+func (l *launcher) look() (*facts, error) {
+	f, err := l.lookAround()
+	if err != nil {
+		return nil, err
+	}
+	caller := f.caller
 	project, err := host.Project(l.options.Dir, caller)
 	if err != nil {
 		return nil, err
@@ -59,27 +99,18 @@ func (l *launcher) gather() (*facts, error) {
 			return nil, err
 		}
 	}
+	if err := l.checkGroups(f, caller, project); err != nil {
+		return nil, err
+	}
 	if kept := l.stateTop(caller.Home); project == kept || host.Within(project, kept) {
 		return nil, &host.RefusedError{What: "project directory", Path: project, Reason: "it holds the harness's login: start in a directory that holds a project"}
 	}
-	mounts, err := host.ResolveMounts(l.options.ExtraMounts, caller)
-	if err != nil {
+	if f.mounts, err = host.ResolveMounts(l.options.ExtraMounts, caller); err != nil {
 		return nil, err
 	}
-	ca, err := cabundle.Find(l.getenv, cabundle.ReadFile)
-	if err != nil {
-		return nil, &exitstatus.Fault{Kind: exitstatus.Usage, Err: err}
-	}
-	f := &facts{
-		caller: caller, project: project, mounts: mounts, ca: ca,
-		timezone: host.Timezone(disk{}),
-		terminal: host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr),
-	}
-	if l.options.Dockerfile != "" {
-		if f.dockerfile, err = host.FindDockerfile(l.options.Dockerfile); err != nil {
-			return nil, err
-		}
-	}
+	f.caller, f.project = caller, project
+	f.timezone = host.Timezone(disk{})
+	f.terminal = host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr)
 	if f.terminal.TTY {
 		f.terminfo = l.findTerminfo()
 	}
@@ -96,6 +127,25 @@ func (l *launcher) gather() (*facts, error) {
 		f.warnings = append(f.warnings, fmt.Sprintf("the project belongs to user %d, and what is not root's is not the harness's to write: start as that user, or with --user %d", owner, owner))
 	}
 	return f, nil
+}
+
+// checkGroups refuses a project that is the caller's through a supplementary
+// group, which the box does not have, and says so of one that is only to write
+// through it.
+func (l *launcher) checkGroups(f *facts, caller *host.Caller, project string) error {
+	groups, err := os.Getgroups()
+	if err != nil || l.options.User != nil || int(caller.UID) != os.Getuid() {
+		return nil //nolint:nilerr // without groups nothing comes through one
+	}
+	only, group := host.AccessByGroup(project, caller, groups)
+	way := fmt.Sprintf("your group %d, which a box does not have besides your own: start with --user %d:%d", group, caller.UID, group)
+	switch {
+	case only&(host.Read|host.Enter) != 0:
+		return &host.RefusedError{What: "project directory", Path: project, Reason: "it is yours to read through " + way}
+	case only != 0:
+		f.warnings = append(f.warnings, "the project is yours to write through "+way)
+	}
+	return nil
 }
 
 // refuseSockets makes sure that no mount brings an engine's socket along. Who
@@ -170,7 +220,7 @@ func exists(path string) bool {
 
 // decide asks the engine what the plan depends on and makes the plan.
 func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, chain []image.Spec) (*planning, error) {
-	engineFacts, warnings, err := l.askEngine(ctx, client)
+	engineFacts, err := l.askEngine(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +240,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		Timezone:    f.timezone,
 		Engine:      planner.Engine{Host: engineFacts.host(), Ladder: p.ladder.Ladder},
 		ReadState:   l.stateReader(f),
-		Warnings:    append(f.warnings, warnings...),
+		Warnings:    f.warnings,
 		Random:      lifecycle.Random(),
 	}
 	p.reserveCache()
@@ -198,19 +248,6 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		return nil, err
 	}
 	return p, nil
-}
-
-// clockSlack is how far two clocks may be apart. Beyond it, tokens and
-// certificates are taken for not yet valid or expired.
-const clockSlack = 5 * time.Minute
-
-// clockWarning says so if the engine's clock, and so the box's, is far off.
-func clockWarning(info engine.Info, now time.Time) []string {
-	off := info.Time.Sub(now).Round(time.Second)
-	if info.Time.IsZero() || off.Abs() < clockSlack {
-		return nil
-	}
-	return []string{fmt.Sprintf("the engine's clock is %v off this one's: set it right, or logins and TLS may fail", off)}
 }
 
 // seed makes the state directory and lets the payload put into it what a

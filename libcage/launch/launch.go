@@ -181,11 +181,11 @@ func (l *launcher) run() (int, error) {
 
 	l.record.begun = l.options.Action == face.Run
 	l.enter("gather")
-	facts, err := l.gather()
+	facts, err := l.gather(ctx)
 	if err != nil {
 		return 0, err
 	}
-	client, err := engine.Open(ctx, engine.Options{Getenv: l.getenv, Home: facts.caller.Home, Trace: l.say.call})
+	client, err := engine.Open(ctx, engine.Options{Getenv: l.getenv, Home: host.OwnHome(l.getenv), Trace: l.say.call})
 	if err != nil {
 		return 0, err
 	}
@@ -220,6 +220,7 @@ func (l *launcher) run() (int, error) {
 	if err := l.build(ctx, client, facts, chain); err != nil {
 		return 0, explain(ctx, err)
 	}
+	l.mentionClock(client)
 	if err := planned.climb(ctx); err != nil {
 		return 0, explain(ctx, err)
 	}

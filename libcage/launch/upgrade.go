@@ -20,6 +20,9 @@ import (
 // pins are the harness versions that this user has moved to.
 func (l *launcher) pins() pin.Store { return pin.Store{Dir: filepath.Join(l.stateHome(), "pins")} }
 
+// anybody is an ordinary user's id.
+const anybody = 1000
+
 // upgrade moves to the newest version of the harness and builds its image.
 // The move counts only once that is there.
 func (l *launcher) upgrade(ctx context.Context, client *engine.Client, f *facts, s *signals) error {
@@ -64,13 +67,21 @@ func (l *launcher) upgrade(ctx context.Context, client *engine.Client, f *facts,
 // and returns its output. The network's ways, certificates and proxies, are
 // those of any box.
 func (l *launcher) ask(ctx context.Context, client *engine.Client, f *facts, s *signals, argv []string) (string, error) {
+	known, err := l.askEngine(ctx, client)
+	if err != nil {
+		return "", err
+	}
 	decision, err := planner.Decide(planner.Input{
-		Payload:   l.payload,
-		Image:     plan.Image{Ref: images.Cage, Reason: "npm is in it"},
-		Options:   &face.Options{Engine: plan.None, Exec: true, Args: argv, Network: l.options.Network},
+		Payload: l.payload,
+		Image:   plan.Image{Ref: images.Cage, Reason: "npm is in it"},
+		// With nothing of the host's in the box, any user will do.
+		Options: &face.Options{
+			Engine: plan.None, Exec: true, Args: argv, Network: l.options.Network, User: &face.User{UID: anybody, GID: anybody},
+		},
 		Caller:    f.caller,
-		Project:   f.project,
+		Project:   f.caller.Home,
 		Environ:   l.sys.Environ,
+		Engine:    planner.Engine{Host: known.host()},
 		ReadState: l.stateReader(f),
 		Random:    lifecycle.Random(),
 	})
@@ -78,6 +89,8 @@ func (l *launcher) ask(ctx context.Context, client *engine.Client, f *facts, s *
 		return "", err
 	}
 	decision.Plan.Mounts, decision.Plan.Project.WorkDir = nil, "/"
+	l.identify(f)
+	l.own(decision.Plan)
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return "", err

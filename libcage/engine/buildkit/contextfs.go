@@ -46,7 +46,13 @@ func (c contextFS) Walk(ctx context.Context, target string, fn fs.WalkDirFunc) e
 			Mode:    uint32(image.Mode(info)),
 			ModTime: modTime.UnixNano(),
 		}
-		if !info.IsDir() {
+		switch {
+		case info.Mode().Type() == fs.ModeSymlink:
+			// Where it leads is the build's own to find out.
+			if stat.Linkname, err = fs.ReadLink(c.files, name); err != nil {
+				return err
+			}
+		case !info.IsDir():
 			stat.Size = info.Size()
 		}
 		return fn(name, &fsutil.DirEntryInfo{Stat: stat}, nil)
