@@ -131,6 +131,16 @@ hidden_refused() {
     faulted 126 engine-start-failed "share" && is '' "$(nsenter --mount --target "$(cat "$engine_dir/dockerd.pid")" find "$hidden" -mindepth 1 ! -path "$hidden/other")"
 }
 
+# A copy of everything on the engine's side, with the same times, is no sharing.
+copy_refused() {
+    local HOME=$hidden/home
+    project=$hidden/copied
+    mkdir -p "$HOME" "$project" && echo mine >"$project/mine" && launch "$tools/toy-box" --engine none --network none --exec true
+    not ended 0 && tar -C "$hidden" --format=posix -c home copied | nsenter --mount --target "$(cat "$engine_dir/dockerd.pid")" tar -C "$hidden" -x || return
+    launch "$tools/toy-box" --engine none --network none --exec sh -c 'echo ran; touch made'
+    faulted 126 engine-start-failed "$hidden/home/.toy-box/state is not this machine's" && is '' "$(nsenter --mount --target "$(cat "$engine_dir/dockerd.pid")" find "$hidden" -name made)"
+}
+
 tls=("DOCKER_HOST=tcp://127.0.0.1:2376" "DOCKER_TLS_VERIFY=1" "DOCKER_CERT_PATH=$certs/client")
 
 t "the launcher is built" tool toy-box
@@ -157,4 +167,5 @@ fi
 export DOCKER_HOST=$own_socket
 t "a project that the engine does not see" hidden_refused unseen
 t "a project of which the engine sees another" hidden_refused other
+t "an engine that has a copy of the project and of the home directory" copy_refused
 finish

@@ -96,6 +96,34 @@ ids_are_kept() {
         is "$1:$2 $1" "$(as_ids "$1" "$2" claude-box --engine none --exec sh -c 'echo "$(id -u):$(id -g) $(stat -c %u existing)"')"
 }
 
+# A project of a group, of which the caller is a member besides the own one.
+of_a_group() {
+    local shared=$scratch/users/shared
+    # The engine's group is one that the caller of as_ids has.
+    install -d -m "$1" -o 0 -g "$(stat -c %g "$socket")" "$shared" || return
+    status=0
+    as_ids 60001 60001 sh -c 'cd "$0" && exec "$@"' "$shared" claude-box --engine none "${@:3}" --exec sh -c "$2" >"$scratch/out" 2>"$scratch/err" || status=$?
+    cat "$scratch/err"
+}
+by_a_group() {
+    local group
+    group=$(stat -c %g "$socket")
+    of_a_group 0770 true
+    is 1 "$status" && grep -q "fault=usage.* --user 60001:$group" "$scratch/err" || return
+    of_a_group 0775 'ls && ! touch made'
+    is 0 "$status" && grep -q "WARNING: .*yours to write.* --user 60001:$group" "$scratch/err" || return
+    of_a_group 0770 'touch made ~/.claude/kept' --user "60001:$group"
+    is 0 "$status" && is "60001:$group" "$(stat -c %u:%g "$scratch/users/shared/made")" && rm "$scratch/users/shared/made"
+}
+# Readable to its owner is not enough.
+not_to_enter() {
+    install -d -m 0400 -o 60001 -g 60001 "$scratch/users/closed" || return
+    status=0
+    as_ids 60001 60001 claude-box --engine none "$scratch/users/closed" >"$scratch/out" 2>"$scratch/err" || status=$?
+    cat "$scratch/err"
+    is 1 "$status" && grep -q "cannot be entered" "$scratch/err"
+}
+
 if [ "$(id -u)" = 0 ]; then
     t "a host root: a file of the user 1000 stays that user's" another_is_another
     mkdir -p "$scratch/users" && chmod 0755 "$scratch/users"
@@ -109,6 +137,8 @@ if [ "$(id -u)" = 0 ]; then
     t "the files of 501:20" ids_are_kept 501 20
     t "the files of 60000:60000" ids_are_kept 60000 60000
     t "the files of 65534:65534" ids_are_kept 65534 65534
+    t "a project that is the caller's through a group" by_a_group
+    t "a project that cannot be entered" not_to_enter
 else
     skip "another user's files" "only root can make another user"
 fi

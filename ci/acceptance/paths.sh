@@ -152,8 +152,16 @@ make_overlay() {
 root_on_overlay() { make_overlay && refused root 126 engine-start-failed "file system overlay" && grep -q -- --user "$scratch/err"; }
 # What the refusal offers.
 other_user_on_overlay() {
-    make_overlay && chown 1000:1000 "$project" && as root --user 1000:1000 --exec touch made &&
-        ended 0 && is 1000:1000 "$(stat -c %u:%g "$project/made")"
+    make_overlay && chown 1000:1000 "$project" && as root --user 1000:1000 --exec sh -c 'touch made ~/.claude/kept' &&
+        ended 0 && is 1000:1000 "$(stat -c %u:%g "$project/made")" && is 0:0 "$(stat -c %u:%g "$HOME/.claude-box/state/kept")"
+}
+# Where the state directory cannot be shown as another's, it can be given away.
+state_given() {
+    local HOME
+    make_overlay && HOME=$where/home && mkdir "$HOME" && project=$(new_project) && chown 1000:1000 "$project" || return
+    as root --user 1000:1000 --exec true
+    faulted 126 engine-start-failed "chown -R 1000:1000" && chown -R 1000:1000 "$HOME/.claude-box/state" &&
+        as root --user 1000:1000 --exec sh -c 'touch made ~/.claude/kept' && ended 0 && is 1000:1000 "$(stat -c %u:%g "$HOME/.claude-box/state/kept")"
 }
 below_overlay() { make_overlay && local inner=$project && project=$(new_project) && mkdir "$project/inner" && mount --bind "$inner" "$project/inner" && at_exit umount -l "$project/inner" && refused root 126 engine-start-failed ", overlay"; }
 user_on_overlay() { make_overlay && works user; }
@@ -205,6 +213,7 @@ if [ "$(id -u)" = 0 ]; then
     t "tmpfs: an ordinary user" on_tmpfs user
     t "overlay: root is refused, with what is in the way and what to do" root_on_overlay
     t "overlay: root with --user" other_user_on_overlay
+    t "overlay: a home of root's, with --user" state_given
     t "overlay: an ordinary user" user_on_overlay
     t "overlay mounted in a project: root is refused" below_overlay
     t "a read-only mount: root" read_only root

@@ -3,6 +3,7 @@
 package boxinit_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -328,9 +329,9 @@ func TestHostRoot(t *testing.T) {
 	b.Run.Dir = "/root/src/project"
 	b.Run.Plan.User = plan.User{Name: "root", Home: "/root", UID: 1000, GID: 1000}
 	b.Run.Plan.Mounts = []plan.Mount{
-		{Source: project, Target: "/root/src/project", Idmap: true},
-		{Source: state, Target: "/root/.claude", Idmap: true},
-		{Source: state, Target: "/ro", ReadOnly: true, Idmap: true},
+		{Source: project, Target: "/root/src/project", Idmap: &plan.Owner{}},
+		{Source: state, Target: "/root/.claude", Idmap: &plan.Owner{}},
+		{Source: state, Target: "/ro", ReadOnly: true, Idmap: &plan.Owner{}},
 	}
 	e := b.run(t)
 	want := "xconfig\n1000:1000\n1000:1000\n2147483632:2147483632\n1000:1000\n1000:1000\n1000:1000\n1000:1000\n" +
@@ -345,14 +346,51 @@ func TestHostRoot(t *testing.T) {
 	}
 }
 
+// TestStateOfAnother: the state directory alone is shown as the harness's, where
+// the harness is whom --user names.
+func TestStateOfAnother(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can have directories of two users")
+	}
+	dir := t.TempDir()
+	project, state := filepath.Join(dir, "project"), filepath.Join(dir, "state")
+	for d, owner := range map[string]int{project: 1234, state: 0} {
+		if err := errors.Join(os.Mkdir(d, 0o700), os.Chown(d, owner, owner)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := testBox{Run: sh(`stat -c %u:%g . ~/.claude; touch new ~/.claude/new; grep CapBnd /proc/self/status`)}
+	b.Run.Dir = "/project"
+	b.Run.Plan.User = plan.User{Name: "zoe", Home: "/home/zoe", UID: 1234, GID: 1234, HostUID: 1234, HostGID: 1234}
+	b.Run.Plan.Mounts = []plan.Mount{
+		{Source: project, Target: "/project"},
+		{Source: state, Target: "/home/zoe/.claude", Idmap: &plan.Owner{}},
+	}
+	e := b.run(t)
+	if want := "1234:1234\n1234:1234\nCapBnd:\t0000000000000000\n"; e.Out != want || e.Status != 0 {
+		t.Errorf("status %d, fault %v, stderr %q, output %q, want %q", e.Status, e.Outcome.Fault, e.Err, e.Out, want)
+	}
+	for path, want := range map[string]uint32{project: 1234, state: 0} {
+		if uid, gid := owner(t, filepath.Join(path, "new")); uid != want || gid != want {
+			t.Errorf("%s/new is owned by %d:%d on the host", path, uid, gid)
+		}
+	}
+}
+
 // TestIdmapUnsupported: a file system that cannot be idmapped is named.
 func TestIdmapUnsupported(t *testing.T) {
 	b := testBox{Run: sh("echo ran")}
 	b.Run.Plan.User = plan.User{Name: "root", Home: "/root", UID: 1000, GID: 1000}
-	b.Run.Plan.Mounts = []plan.Mount{{Source: "/sys/kernel", Target: "/project", Idmap: true}}
+	b.Run.Plan.Mounts = []plan.Mount{{Source: "/sys/kernel", Target: "/project", Idmap: &plan.Owner{}}}
 	e := b.run(t)
 	f := e.Outcome.Fault
 	if e.Status != 126 || f == nil || !strings.Contains(f.Detail, "sysfs") || !strings.Contains(f.Detail, "--user") || !strings.Contains(f.Detail, "kernel ") {
+		t.Errorf("%+v", e)
+	}
+	// With --user, only what is not that user's stands in the way.
+	b.Run.Plan.User.HostUID, b.Run.Plan.User.HostGID = 1000, 1000
+	e = b.run(t)
+	if f := e.Outcome.Fault; e.Status != 126 || f == nil || !strings.Contains(f.Detail, "chown -R 1000:1000") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -228,7 +228,7 @@ func (b testBox) start(t *testing.T) (*running, func() ended) {
 	}
 	capAdd := b.CapAdd
 	if capAdd == nil {
-		for _, c := range needs.Capabilities(b.Run.Plan.User) {
+		for _, c := range needs.Capabilities(b.Run.Plan.User, b.Run.Plan.Mounts) {
 			capAdd = append(capAdd, c.Name)
 		}
 	}

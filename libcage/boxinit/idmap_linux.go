@@ -21,25 +21,26 @@ const displacedID = 0x7ffffff0
 // idmapMounts shows the caller's files as the harness's in the mounts that the
 // plan names. Afterwards cage-init can mount nothing any more.
 func (b *box) idmapMounts() error {
-	user := b.run.Plan.User
-	if !user.Idmapped() {
-		return nil
-	}
-	ns := -1
+	namespaces := map[plan.Owner]int{}
 	for _, m := range b.run.Plan.Mounts {
-		if !m.Idmap {
+		if m.Idmap == nil {
 			continue
 		}
-		if ns < 0 {
+		ns, made := namespaces[*m.Idmap]
+		if !made {
 			var err error
-			if ns, err = b.mappedNamespace(user); err != nil {
+			if ns, err = b.mappedNamespace(*m.Idmap); err != nil {
 				return err
 			}
 			defer unix.Close(ns)
+			namespaces[*m.Idmap] = ns
 		}
 		if err := idmap(m.Target, ns); err != nil {
 			return b.idmapFault(m, err)
 		}
+	}
+	if len(namespaces) == 0 {
+		return nil
 	}
 	if err := forgo(b.keptBounding(), unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP); err != nil {
 		return fmt.Errorf("dropping SYS_ADMIN: %w", err)
@@ -69,9 +70,9 @@ func idmap(target string, ns int) error {
 	return nil
 }
 
-// mappedNamespace returns a descriptor of a user namespace that maps ids on
-// disk to ids in the box.
-func (b *box) mappedNamespace(u plan.User) (int, error) {
+// mappedNamespace returns a descriptor of a user namespace that maps an owner
+// on disk to the harness.
+func (b *box) mappedNamespace(disk plan.Owner) (int, error) {
 	if err := needsFullRange(); err != nil {
 		return -1, err
 	}
@@ -80,8 +81,8 @@ func (b *box) mappedNamespace(u plan.User) (int, error) {
 		Env: []string{},
 		Sys: &syscall.SysProcAttr{
 			Cloneflags:                 unix.CLONE_NEWUSER,
-			UidMappings:                diskMap(u.HostUID, u.UID),
-			GidMappings:                diskMap(u.HostGID, u.GID),
+			UidMappings:                diskMap(disk.UID, b.harnessIDs.uid),
+			GidMappings:                diskMap(disk.GID, b.harnessIDs.gid),
 			GidMappingsEnableSetgroups: true,
 		},
 	})
@@ -166,8 +167,16 @@ func (b *box) idmapFault(m plan.Mount, err error) error {
 		}
 	}
 	return exitstatus.Faultf(exitstatus.EngineStartFailed,
-		"the files of root cannot be shown as another user's in %s: kernel %s, file system %s (%w); run as an ordinary user, or give --user UID:GID",
-		m.Target, kernelRelease(), strings.Join(slices.Compact(slices.Sorted(slices.Values(fs))), ", "), err)
+		"the files of user %d cannot be shown as another user's in %s: kernel %s, file system %s (%w); %s",
+		m.Idmap.UID, m.Target, kernelRelease(), strings.Join(slices.Compact(slices.Sorted(slices.Values(fs))), ", "), err, b.withoutIdmap(m))
+}
+
+// withoutIdmap is what a caller can do where a mount cannot be idmapped.
+func (b *box) withoutIdmap(m plan.Mount) string {
+	if u := b.run.Plan.User; u.HostUID != m.Idmap.UID {
+		return fmt.Sprintf("give %s to the user whom --user names: chown -R %d:%d", m.Source, u.HostUID, u.HostGID)
+	}
+	return "run as an ordinary user, or give --user UID:GID"
 }
 
 func kernelRelease() string {

@@ -135,11 +135,22 @@ func (b *box) shakeHands() error {
 // their owner, who is looked at them as.
 func (b *box) compareDirectories() error {
 	for _, w := range b.run.Witnesses {
-		if err := asUser(b.callerIDs, func() error { return w.Check(filepath.Join(b.root, w.Place())) }); err != nil {
+		if err := asUser(b.ownerOf(w.Place()), func() error { return w.Check(filepath.Join(b.root, w.Place())) }); err != nil {
 			return &exitstatus.Fault{Kind: exitstatus.EngineStartFailed, Err: err}
 		}
 	}
 	return nil
+}
+
+// ownerOf returns who may look into what is mounted at a place, before it is
+// shown as the harness's.
+func (b *box) ownerOf(place string) ids {
+	for _, m := range b.run.Plan.Mounts {
+		if m.Target == place && m.Idmap != nil {
+			return ids{m.Idmap.UID, m.Idmap.GID}
+		}
+	}
+	return b.callerIDs
 }
 
 // harden makes the process that becomes the harness, and waits until all is

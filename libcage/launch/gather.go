@@ -14,6 +14,7 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/exitstatus"
 	"github.com/agent-cage/agent-cage/libcage/face"
 	"github.com/agent-cage/agent-cage/libcage/gitdir"
+	"github.com/agent-cage/agent-cage/libcage/handshake"
 	"github.com/agent-cage/agent-cage/libcage/host"
 	"github.com/agent-cage/agent-cage/libcage/image"
 	"github.com/agent-cage/agent-cage/libcage/lifecycle"
@@ -22,13 +23,18 @@ import (
 	"github.com/agent-cage/agent-cage/libcage/planner"
 	"github.com/agent-cage/agent-cage/libcage/state"
 	"github.com/agent-cage/agent-cage/libcage/terminfo"
+	"github.com/agent-cage/agent-cage/libcage/witness"
 )
 
 // facts are what a run needs to know of the host.
 type facts struct {
 	caller  *host.Caller
 	project string
-	mounts  []face.Mount
+	// stateOwner is whom the state directory belongs to, or will.
+	stateOwner plan.Owner
+	// mark is what the launch leaves in the state directory.
+	mark   string
+	mounts []face.Mount
 	// gitDir is the project's git directory, if it is outside of it.
 	gitDir string
 	// dockerfile extends the payload's image; nil if none does.
@@ -108,7 +114,7 @@ func (l *launcher) look() (*facts, error) {
 	if f.mounts, err = host.ResolveMounts(l.options.ExtraMounts, caller); err != nil {
 		return nil, err
 	}
-	f.caller, f.project = caller, project
+	f.caller, f.project, f.stateOwner = caller, project, l.stateOwner(caller)
 	f.timezone = host.Timezone(disk{})
 	f.terminal = host.Terminal(l.sys.Stdin, l.sys.Stdout, l.sys.Stderr)
 	if f.terminal.TTY {
@@ -213,6 +219,18 @@ func (l *launcher) stateTop(home string) string {
 	return filepath.Join(home, top)
 }
 
+// stateOwner is the caller, or the user whom --user names if the state
+// directory was given to that one.
+func (l *launcher) stateOwner(c *host.Caller) plan.Owner {
+	owner := plan.Owner{UID: c.UID, GID: c.GID}
+	if asked := l.options.User; asked != nil {
+		if has, ok := host.Owner(filepath.Join(c.Home, l.payload.State.Host)); ok && has == asked.UID {
+			owner = plan.Owner(*asked)
+		}
+	}
+	return owner
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -235,6 +253,7 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 		Terminal:    f.terminal,
 		Terminfo:    f.terminfo != nil,
 		Environ:     l.sys.Environ,
+		StateOwner:  f.stateOwner,
 		GitDir:      f.gitDir,
 		ExtraMounts: f.mounts,
 		Timezone:    f.timezone,
@@ -255,12 +274,16 @@ func (l *launcher) decide(ctx context.Context, client *engine.Client, f *facts, 
 // the harness, with a warning; without room for what it needs there is no
 // session.
 func (l *launcher) seed(f *facts, home string) error {
-	owner := state.Owner{UID: f.caller.UID, GID: f.caller.GID}
-	dir, err := state.Open(f.caller.Home, l.payload.State.Host, owner)
+	dir, err := state.Open(f.caller.Home, l.payload.State.Host, state.Owner(f.stateOwner))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+	where := filepath.Join(f.caller.Home, l.payload.State.Host)
+	f.mark = handshake.NewNonce()
+	if err := witness.Leave(dir, f.mark); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
 	if l.payload.State.Seed == nil || l.options.Exec {
 		return nil
 	}
@@ -269,7 +292,7 @@ func (l *launcher) seed(f *facts, home string) error {
 	}
 	err = l.payload.State.Seed(dir, session)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", filepath.Join(f.caller.Home, l.payload.State.Host), err)
+		err = fmt.Errorf("%s: %w", where, err)
 	}
 	if err != nil && !full(err) {
 		l.say.warn(err.Error())

@@ -78,7 +78,7 @@ func (p *prober) plan(security plan.Security) *plan.Plan {
 	if p.host != nil {
 		maps.Copy(made.Labels, p.host.Self.Labels())
 	}
-	made.Security.CapAdd = append(needs.Capabilities(plan.User{UID: probeUser, HostUID: probeUser}), security.CapAdd...)
+	made.Security.CapAdd = append(needs.Capabilities(plan.User{UID: probeUser, HostUID: probeUser}, nil), security.CapAdd...)
 	return made
 }
 

@@ -96,13 +96,21 @@ func (s *session) sendRun(trusted []cabundle.ID) (err error) {
 	return handshake.WriteRun(s.streams.Stdin(), run)
 }
 
-// witnesses notes what this side sees of the directories that the box gets. Two
-// are left out: a state directory, which other boxes change and which may be
-// empty, and what the caller may not look into.
+// witnesses notes what this side sees of the directories that the box gets. A
+// state directory, which other boxes change, has the launch's mark. What the
+// caller may not look into is left out, and a state directory that is closed to
+// the harness.
 func (s *session) witnesses() (all []witness.Witness, err error) {
 	stateDir := filepath.Join(s.facts.caller.Home, s.payload.State.Host)
 	for _, m := range s.decision.Plan.Mounts {
-		if info, err := os.Stat(m.Source); m.Source == stateDir || err != nil || !info.IsDir() {
+		if m.Source == stateDir && m.Idmap == nil && s.facts.stateOwner.UID != s.decision.Plan.User.HostUID {
+			continue
+		}
+		if m.Source == stateDir {
+			all = append(all, witness.Witness{Dir: m.Source, At: m.Target, Mark: s.facts.mark})
+			continue
+		}
+		if info, err := os.Stat(m.Source); err != nil || !info.IsDir() {
 			continue
 		}
 		w, err := witness.Take(m.Source)

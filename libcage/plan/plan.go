@@ -145,9 +145,20 @@ type User struct {
 	Reason string `json:"reason"`
 }
 
-// Idmapped reports whether host files must be shown in the box with another
-// owner than they have on disk.
-func (u User) Idmapped() bool { return !u.Mapped && (u.UID != u.HostUID || u.GID != u.HostGID) }
+// Idmap returns whose files must be shown in the box as the harness's; nil if
+// they are shown as they are.
+func (u User) Idmap() *Owner {
+	if u.Mapped || u.UID == u.HostUID && u.GID == u.HostGID {
+		return nil
+	}
+	return &Owner{u.HostUID, u.HostGID}
+}
+
+// Owner is a user and a group of the host.
+type Owner struct {
+	UID uint32 `json:"uid"`
+	GID uint32 `json:"gid"`
+}
 
 // Mount is a bind mount of a host directory or file.
 type Mount struct {
@@ -156,8 +167,9 @@ type Mount struct {
 	// Target is the absolute path in the box.
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
-	// Idmap asks cage-init to show the files of HostUID:HostGID as UID:GID.
-	Idmap  bool   `json:"idmap,omitempty"`
+	// Idmap asks cage-init to show the files of that owner as the harness's. It
+	// is nil where they are shown as they are.
+	Idmap  *Owner `json:"idmap,omitempty"`
 	Reason string `json:"reason"`
 }
 

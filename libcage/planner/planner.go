@@ -31,6 +31,8 @@ type Input struct {
 	Terminal plan.Terminal
 	// Environ is the caller's environment, NAME=value.
 	Environ []string
+	// StateOwner is whom the state directory belongs to, or will.
+	StateOwner plan.Owner
 	// GitDir is the project's git directory, if it is outside of it.
 	GitDir string
 	// ExtraMounts are those of the options, their sources resolved.
@@ -102,14 +104,14 @@ func Decide(in Input) (*Decision, error) {
 		return nil, err
 	}
 	p.Posture, p.Security, p.Devices = given.Posture, given.Security, given.Devices
-	p.Security.CapAdd = capabilities(p)
 	p.Warnings = append(slices.Clone(in.Warnings), given.Warnings...)
 	if err := decideEngine(in, p); err != nil {
 		return nil, err
 	}
-	if p.Mounts, err = decideMounts(in, p.User); err != nil {
+	if p.Mounts, err = decideMounts(in, p); err != nil {
 		return nil, err
 	}
+	p.Security.CapAdd = capabilities(p)
 	env, names := decideEnv(in, p)
 	p.Env = names
 	return &Decision{Plan: p, Env: env}, nil
@@ -174,7 +176,7 @@ func capabilities(p *plan.Plan) []plan.Capability {
 	case plan.Sysbox:
 		return []plan.Capability{{Name: "ALL", Reason: "of the box's own user namespace, which Sysbox makes: for the engine inside; the harness has none"}}
 	}
-	caps := needs.Capabilities(p.User)
+	caps := needs.Capabilities(p.User, p.Mounts)
 	for _, c := range p.Security.CapAdd {
 		has := func(other plan.Capability) bool { return other.Name == c.Name }
 		if i := slices.IndexFunc(caps, has); i >= 0 {
@@ -192,7 +194,7 @@ func decideEngine(in Input, p *plan.Plan) error {
 	if p.Posture.Start == "" {
 		return nil
 	}
-	if p.Posture.Mode == plan.Sysbox && p.User.Idmapped() {
+	if p.Posture.Mode == plan.Sysbox && p.User.Idmap() != nil {
 		return exitstatus.Faultf(exitstatus.EngineStartFailed,
 			"Sysbox runs boxes in a user namespace, where files of root cannot be shown as another user's: start as an ordinary user, or give --user UID:GID")
 	}
@@ -212,28 +214,23 @@ func decideEngine(in Input, p *plan.Plan) error {
 	return nil
 }
 
-func decideMounts(in Input, u plan.User) ([]plan.Mount, error) {
+func decideMounts(in Input, p *plan.Plan) ([]plan.Mount, error) {
+	shown := p.User.Idmap()
 	mounts := []plan.Mount{
-		{Source: in.Project, Target: in.Project, Reason: "the project, at its own path"},
-		{
-			Source: filepath.Join(in.Caller.Home, in.Payload.State.Host),
-			Target: filepath.Join(u.Home, in.Payload.State.Box),
-			Reason: "the harness's login and sessions",
-		},
+		{Source: in.Project, Target: in.Project, Idmap: shown, Reason: "the project, at its own path"},
+		decideState(in, p),
 	}
 	if in.GitDir != "" {
-		mounts = append(mounts, plan.Mount{Source: in.GitDir, Target: in.GitDir, Reason: "the git directory of the project, which is outside of it"})
+		mounts = append(mounts, plan.Mount{Source: in.GitDir, Target: in.GitDir, Idmap: shown, Reason: "the git directory of the project, which is outside of it"})
 	}
 	for _, m := range in.ExtraMounts {
 		mounts = append(mounts, plan.Mount{
-			Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly,
+			Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Idmap: shown,
 			Reason: in.Payload.Prefix + "_EXTRA_MOUNTS",
 		})
 	}
 	taken := map[string]string{}
-	for i := range mounts {
-		m := &mounts[i]
-		m.Idmap = u.Idmapped()
+	for _, m := range mounts {
 		if reason := reserved(m.Target); reason != "" {
 			return nil, exitstatus.Faultf(exitstatus.Usage, "mount target %q: %s", m.Target, reason)
 		}
@@ -243,6 +240,27 @@ func decideMounts(in Input, u plan.User) ([]plan.Mount, error) {
 		taken[m.Target] = m.Reason
 	}
 	return mounts, nil
+}
+
+// decideState mounts the harness's login and sessions. They are the caller's
+// also where --user makes the harness somebody else.
+func decideState(in Input, p *plan.Plan) plan.Mount {
+	m := plan.Mount{
+		Source: filepath.Join(in.Caller.Home, in.Payload.State.Host),
+		Target: filepath.Join(p.User.Home, in.Payload.State.Box),
+		Idmap:  p.User.Idmap(),
+		Reason: "the harness's login and sessions",
+	}
+	if in.Options.User == nil || in.StateOwner.UID == p.User.HostUID {
+		return m
+	}
+	if in.Engine.UserNamespace || p.Posture.Mode == plan.Sysbox {
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"--user: %s belongs to user %d and cannot be shown as another's on this engine: the harness can neither read nor keep its login and sessions", m.Source, in.StateOwner.UID))
+		return m
+	}
+	m.Idmap = &in.StateOwner
+	return m
 }
 
 // reserved says why a target cannot be mounted over.

@@ -27,10 +27,11 @@ func input(change func(*Input)) Input {
 				return map[string]string{"TOY_HOME": s.Home + "/.toy", "LANG": "toy"}
 			},
 		},
-		Options: &face.Options{Engine: plan.None, Args: []string{"-p", "hi"}},
-		Caller:  &host.Caller{UID: 501, GID: 20, Name: "ann", Home: "/home/ann"},
-		Project: "/home/ann/src/app",
-		Random:  "r",
+		Options:    &face.Options{Engine: plan.None, Args: []string{"-p", "hi"}},
+		Caller:     &host.Caller{UID: 501, GID: 20, Name: "ann", Home: "/home/ann"},
+		StateOwner: plan.Owner{UID: 501, GID: 20},
+		Project:    "/home/ann/src/app",
+		Random:     "r",
 	}
 	if change != nil {
 		change(&in)
@@ -54,32 +55,39 @@ func TestUser(t *testing.T) {
 		asked    *face.User
 		uid, gid uint32
 		hostUID  uint32
-		idmapped bool
-		admin    bool
+		// shown are the owners whose files are shown as the harness's: of the
+		// project, and of the state directory.
+		project, state *plan.Owner
+		stateOwner     plan.Owner
 	}{
-		{"ordinary", host.Caller{UID: 1000, GID: 1000}, nil, 1000, 1000, 1000, false, false},
-		{"of a Mac", host.Caller{UID: 501, GID: 20}, nil, 501, 20, 501, false, false},
-		{"high", host.Caller{UID: 60000, GID: 60000}, nil, 60000, 60000, 60000, false, false},
-		{"nobody", host.Caller{UID: 65534, GID: 65534}, nil, 65534, 65534, 65534, false, false},
-		{"root", host.Caller{UID: 0, GID: 0}, nil, 1000, 1000, 0, true, true},
-		{"in root's group", host.Caller{UID: 7, GID: 0}, nil, 7, 1000, 7, true, true},
-		{"root as another", host.Caller{UID: 0, GID: 0}, &face.User{UID: 33, GID: 34}, 33, 34, 33, false, false},
+		{"ordinary", host.Caller{UID: 1000, GID: 1000}, nil, 1000, 1000, 1000, nil, nil, plan.Owner{UID: 1000, GID: 1000}},
+		{"of a Mac", host.Caller{UID: 501, GID: 20}, nil, 501, 20, 501, nil, nil, plan.Owner{UID: 501, GID: 20}},
+		{"high", host.Caller{UID: 60000, GID: 60000}, nil, 60000, 60000, 60000, nil, nil, plan.Owner{UID: 60000, GID: 60000}},
+		{"nobody", host.Caller{UID: 65534, GID: 65534}, nil, 65534, 65534, 65534, nil, nil, plan.Owner{UID: 65534, GID: 65534}},
+		{"root", host.Caller{UID: 0, GID: 0}, nil, 1000, 1000, 0, &plan.Owner{}, &plan.Owner{}, plan.Owner{}},
+		{"in root's group", host.Caller{UID: 7, GID: 0}, nil, 7, 1000, 7, &plan.Owner{UID: 7}, &plan.Owner{UID: 7}, plan.Owner{UID: 7}},
+		{"root as another", host.Caller{UID: 0, GID: 0}, &face.User{UID: 33, GID: 34}, 33, 34, 33, nil, &plan.Owner{}, plan.Owner{}},
+		{"root as one who was given the state", host.Caller{UID: 0, GID: 0}, &face.User{UID: 33, GID: 34}, 33, 34, 33, nil, nil, plan.Owner{UID: 33, GID: 34}},
+		{"one user as another", host.Caller{UID: 7, GID: 7}, &face.User{UID: 33, GID: 34}, 33, 34, 33, nil, &plan.Owner{UID: 7, GID: 7}, plan.Owner{UID: 7, GID: 7}},
+		{"with another group", host.Caller{UID: 7, GID: 7}, &face.User{UID: 7, GID: 34}, 7, 34, 7, nil, nil, plan.Owner{UID: 7, GID: 7}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.caller.Home, tt.caller.Name = "/home/ann", "ann"
-			p := decide(t, func(in *Input) { in.Caller, in.Options.User = &tt.caller, tt.asked }).Plan
-			if u := p.User; u.UID != tt.uid || u.GID != tt.gid || u.HostUID != tt.hostUID || u.Idmapped() != tt.idmapped || u.Reason == "" {
+			p := decide(t, func(in *Input) {
+				in.Caller, in.Options.User, in.StateOwner = &tt.caller, tt.asked, tt.stateOwner
+			}).Plan
+			if u := p.User; u.UID != tt.uid || u.GID != tt.gid || u.HostUID != tt.hostUID || u.Reason == "" {
 				t.Errorf("got %+v", u)
 			}
-			for _, m := range p.Mounts {
-				if m.Idmap != tt.idmapped {
-					t.Errorf("mount %s: idmapped is %t, want %t", m.Target, m.Idmap, tt.idmapped)
+			for i, want := range []*plan.Owner{tt.project, tt.state} {
+				if diff := cmp.Diff(want, p.Mounts[i].Idmap); diff != "" {
+					t.Errorf("mount %s: %s", p.Mounts[i].Target, diff)
 				}
 			}
 			admin := slices.ContainsFunc(p.Security.CapAdd, func(c plan.Capability) bool { return c.Name == "SYS_ADMIN" })
-			if admin != tt.admin {
-				t.Errorf("SYS_ADMIN is %t, want %t", admin, tt.admin)
+			if want := tt.project != nil || tt.state != nil; admin != want {
+				t.Errorf("SYS_ADMIN is %t, want %t", admin, want)
 			}
 		})
 	}
@@ -106,6 +114,7 @@ func TestUserNamespace(t *testing.T) {
 			tt.caller.Home, tt.caller.Name = "/home/ann", "ann"
 			d, err := Decide(input(func(in *Input) {
 				in.Caller, in.Options.User, in.Engine.UserNamespace = &tt.caller, tt.asked, true
+				in.StateOwner = plan.Owner{UID: tt.caller.UID, GID: tt.caller.GID}
 			}))
 			if tt.fault {
 				if fault := exitstatus.AsFault(exitstatus.Usage, err); err == nil || fault.Kind != exitstatus.EngineStartFailed || !strings.Contains(err.Error(), "--user UID:GID") {
@@ -121,9 +130,12 @@ func TestUserNamespace(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, m := range d.Plan.Mounts {
-				if m.Idmap {
+				if m.Idmap != nil {
 					t.Errorf("mount %s is idmapped", m.Target)
 				}
+			}
+			if warned := slices.ContainsFunc(d.Plan.Warnings, func(w string) bool { return strings.HasPrefix(w, "--user: ") }); warned != (tt.asked != nil) {
+				t.Errorf("warnings: %q", d.Plan.Warnings)
 			}
 			admin := slices.ContainsFunc(d.Plan.Security.CapAdd, func(c plan.Capability) bool { return c.Name == "SYS_ADMIN" })
 			if admin != tt.admin {

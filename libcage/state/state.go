@@ -5,12 +5,14 @@
 package state
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,18 +51,22 @@ type Dir struct {
 
 // Open opens the directory rel below home, waiting for other launchers that
 // have it open. Missing directories are made with mode 0700. Every directory
-// below home must be a real one of the owner's; no link leads out. An error
-// is an *UnusableError.
+// below home must be a real one of the owner's, or of this process's user if it
+// is above rel; no link leads out. An error is an *UnusableError.
 func Open(home, rel string, owner Owner) (_ *Dir, err error) {
 	root, err := os.OpenRoot(home)
 	if err != nil {
 		return nil, &UnusableError{home, "cannot be opened", cause(err)}
 	}
 	defer root.Close()
-	path := "."
-	for _, name := range strings.Split(filepath.Clean(rel), string(filepath.Separator)) {
+	path, rel := ".", filepath.Clean(rel)
+	for _, name := range strings.Split(rel, string(filepath.Separator)) {
 		path = filepath.Join(path, name)
-		if err := ensure(root, path, owner); err != nil {
+		owners := []uint32{owner.UID}
+		if path != rel {
+			owners = append(owners, uint32(os.Geteuid()))
+		}
+		if err := ensure(root, path, owner, owners); err != nil {
 			err.Path = filepath.Join(home, path)
 			return nil, err
 		}
@@ -93,8 +99,9 @@ func ReadFile(home, rel, name string) ([]byte, error) {
 	return (&Dir{root: dir}).ReadFile(name)
 }
 
-// ensure makes a directory or checks the one that is there.
-func ensure(root *os.Root, path string, owner Owner) *UnusableError {
+// ensure makes a directory for its owner, or checks that the one that is there
+// belongs to one of the owners.
+func ensure(root *os.Root, path string, owner Owner, owners []uint32) *UnusableError {
 	err := root.Mkdir(path, 0o700)
 	switch {
 	case err == nil:
@@ -113,8 +120,8 @@ func ensure(root *os.Root, path string, owner Owner) *UnusableError {
 	case !info.IsDir():
 		return &UnusableError{Reason: "is not a directory: move it away"}
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != owner.UID {
-		return &UnusableError{Reason: fmt.Sprintf("belongs to user %d and not to you, user %d: change its owner or move it away", stat.Uid, owner.UID)}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && !slices.Contains(owners, stat.Uid) {
+		return &UnusableError{Reason: fmt.Sprintf("belongs to user %d and not to user %d: change its owner or move it away", stat.Uid, owner.UID)}
 	}
 	return nil
 }
@@ -172,6 +179,37 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
 	}
 	return data, err
+}
+
+// AppendLine adds a line to a file, which it replaces by its newer half when it
+// has become longer than limit, in bytes. Unlike WriteFile it does not wait for
+// the disk. What has the name and is no regular file is removed.
+func (d *Dir) AppendLine(name, line string, limit int64) error {
+	info, err := d.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		if err := d.root.RemoveAll(name); err != nil {
+			return err
+		}
+	case info.Size() > limit:
+		data, err := d.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		newer := data[max(0, len(data)-int(limit/2)):]
+		if err := d.WriteFile(name, newer[bytes.IndexByte(newer, '\n')+1:]); err != nil {
+			return err
+		}
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close(), give(d.root, name, d.owner))
 }
 
 // WriteFile replaces a file as a whole, with mode 0600. The old content stays

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -124,6 +125,54 @@ func TestForAnother(t *testing.T) {
 		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 12345 || stat.Gid != 54321 {
 			t.Errorf("%s belongs to %d:%d", path, stat.Uid, stat.Gid)
 		}
+	}
+}
+
+// A directory that was given to whom a box runs as may lie in one that was not.
+func TestGivenToAnother(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	home := t.TempDir()
+	open(t, home).Close()
+	must(t, os.Chown(filepath.Join(home, ".claude-box/state"), 12345, 12345))
+	d, err := Open(home, ".claude-box/state", Owner{12345, 12345})
+	must(t, err)
+	d.Close()
+	if _, err := Open(home, ".claude-box/state", Owner{54321, 54321}); err == nil || !strings.Contains(err.Error(), "belongs to user 12345 and not to user 54321") {
+		t.Errorf("got %v, want it refused", err)
+	}
+}
+
+func TestAppendLine(t *testing.T) {
+	home := t.TempDir()
+	d := open(t, home)
+	const limit = 100
+	for i := range 100 {
+		must(t, d.AppendLine("lines", fmt.Sprintf("line %02d", i), limit))
+		data, err := d.ReadFile("lines")
+		must(t, err)
+		if !strings.HasSuffix(string(data), fmt.Sprintf("line %02d\n", i)) || !strings.HasPrefix(string(data), "line ") || len(data) > limit+8 {
+			t.Fatalf("after line %d: %q", i, data)
+		}
+		if i > 0 && !strings.Contains(string(data), fmt.Sprintf("line %02d\n", i-1)) {
+			t.Fatalf("the line before %d is gone: %q", i, data)
+		}
+	}
+	// What a box may have put there.
+	dir := filepath.Join(home, ".claude-box/state")
+	must(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "other"), []byte("mine"), 0o600))
+	must(t, os.Symlink("other", filepath.Join(dir, "link")))
+	must(t, os.MkdirAll(filepath.Join(dir, "dir/sub"), 0o700))
+	for _, name := range []string{"pipe", "link", "dir"} {
+		must(t, d.AppendLine(name, "x", limit))
+		if data, err := d.ReadFile(name); err != nil || string(data) != "x\n" {
+			t.Errorf("%s: got %q, %v", name, data, err)
+		}
+	}
+	if data, err := d.ReadFile("other"); err != nil || string(data) != "mine" {
+		t.Errorf("a link was followed: %q, %v", data, err)
 	}
 }
 

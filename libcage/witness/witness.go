@@ -3,10 +3,11 @@
 // on another machine, or in one that does not share the path, would mount a
 // directory of the same name that is somebody else's.
 //
-// Nothing is written to find out. A directory is known by the time of its last
-// change; one that changes in between, by any of its entries that did not.
-// Inode numbers count for nothing: file sharing with a virtual machine makes
-// up its own.
+// Nothing is written into a directory of the caller's to find out. It is known
+// by the time of its last change; one that changes in between, by any of its
+// entries that did not. Inode numbers count for nothing: file sharing with a
+// virtual machine makes up its own. A directory that is the launcher's own gets
+// a mark, which a copy on another machine does not have.
 package witness
 
 import (
@@ -30,8 +31,11 @@ type Witness struct {
 	// empty if it is the same.
 	Dir string `json:"dir"`
 	At  string `json:"at,omitempty"`
+	// Mark is what the launcher left in the directory; empty if it left nothing.
+	// Then the rest counts.
+	Mark string `json:"mark,omitempty"`
 	// Modified is the time of its last change, in nanoseconds since 1970.
-	Modified int64 `json:"modified"`
+	Modified int64 `json:"modified,omitempty"`
 	// Entries are digests of name, kind, size and time of some entries.
 	Entries []string `json:"entries,omitempty"`
 }
@@ -59,6 +63,9 @@ func Take(dir string) (Witness, error) {
 // Check compares a directory, seen at path, with what was noted. The error is
 // a *MismatchError, or that of a directory that cannot be read.
 func (w Witness) Check(path string) error {
+	if w.Mark != "" {
+		return w.marked(path)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -2,7 +2,11 @@
 // part of it that a launcher plans with, on any system.
 package needs
 
-import "github.com/agent-cage/agent-cage/libcage/plan"
+import (
+	"slices"
+
+	"github.com/agent-cage/agent-cage/libcage/plan"
+)
 
 // Paths in every box.
 const (
@@ -22,7 +26,7 @@ const (
 
 // Capabilities returns the capabilities of cage-init, the fewest with which it
 // works; the harness has none of them.
-func Capabilities(u plan.User) []plan.Capability {
+func Capabilities(u plan.User, mounts []plan.Mount) []plan.Capability {
 	caps := []plan.Capability{
 		{Name: "CHOWN", Reason: "to give the harness its home and its terminal"},
 		{Name: "SETGID", Reason: "to map groups into the harness's user namespace and to become its group"},
@@ -30,7 +34,7 @@ func Capabilities(u plan.User) []plan.Capability {
 		{Name: "SETFCAP", Reason: "to map id 0 into the harness's user namespace"},
 	}
 	switch {
-	case u.Idmapped():
+	case slices.ContainsFunc(mounts, func(m plan.Mount) bool { return m.Idmap != nil }):
 		caps = append(caps,
 			plan.Capability{Name: "SYS_ADMIN", Reason: "to show the caller's files with another owner (idmapped mounts); dropped before the harness starts"},
 			plan.Capability{Name: "SETPCAP", Reason: "to drop SYS_ADMIN for good, with this one"},
