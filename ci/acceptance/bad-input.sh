@@ -102,6 +102,30 @@ right_clock() { launch "$tools/toy-box" --engine none 7 && ended 7 && not grep -
 t "an engine whose clock is far off" off_clock
 t "and one whose clock is right" right_clock
 
+## An engine that is too old, or is asked for what it does not speak.
+# through RULE VARIABLE...: a launch through an engine that a rule of the proxy's makes another.
+through() {
+    local rule=$1
+    shift
+    rm -f "$scratch/other.sock"
+    "$tools/faulty-engine" --listen "$scratch/other.sock" --engine "$engine_socket" --rule "$rule" &
+    local pid=$!
+    appears "$scratch/other.sock" && launch env "$@" DOCKER_HOST="unix://$scratch/other.sock" "$tools/toy-box" --engine none 0
+    kill $pid 2>/dev/null
+    wait $pid
+}
+spoken=$(docker version --format '{{.Server.APIVersion}}')
+t "an engine with an older API" fault 126 engine-start-failed "speaks API 1.40, at least 1.41" \
+    through "HEAD ^/_ping\$ edit s/^\\(Api-Version: \\)$spoken/\\11.40/"
+t "an API that is asked for and too old" fault 126 engine-start-failed "DOCKER_API_VERSION asks for API 1.40, but at least 1.41" \
+    through "GET /never lose" DOCKER_API_VERSION=1.40
+t "one that the engine does not speak" fault 126 engine-start-failed "speaks $spoken at most: unset it" \
+    through "GET /never lose" DOCKER_API_VERSION=1.99
+
+## A disk of the engine's without room for a box.
+t "an engine without room for a box" fault 126 engine-start-failed "free space on the engine's disk" \
+    through "POST /containers/create status 500 mkdir /var/lib/docker/overlay2/x: no space left on device"
+
 ## A disk without room for the state.
 full_disk() {
     mkdir -p "$scratch/full" && mount -t tmpfs -o size=64k tmpfs "$scratch/full" && at_exit umount "$scratch/full" || return

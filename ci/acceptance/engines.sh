@@ -60,7 +60,11 @@ start_engine() {
         [ $tries -lt 100 ] || { tail -n 20 "$scratch/engine.log"; return 1; }
         sleep 0.3
     done
-    (cd "$(new_project)" && exec "$tools/toy-box" --engine none --exec true) || return
+    # Nothing can be fetched from there, and nothing is there yet.
+    project=$(new_project)
+    DOCKER_HOST=$own_socket launch "$tools/toy-box" --engine none --exec true
+    faulted 125 image-missing "debian:trixie-slim" || return
+    (cd "$project" && exec "$tools/toy-box" --engine none --exec true) || return
     docker save cage-base agent-cage-toy | DOCKER_HOST=$own_socket docker load
 }
 
@@ -145,7 +149,7 @@ tls=("DOCKER_HOST=tcp://127.0.0.1:2376" "DOCKER_TLS_VERIFY=1" "DOCKER_CERT_PATH=
 
 t "the launcher is built" tool toy-box
 t "certificates are made" certificates
-t "an engine runs" start_engine
+t "an engine runs, at first without any image" start_engine
 t "DOCKER_HOST, a socket" took "DOCKER_HOST=$own_socket"
 t "DOCKER_HOST, TCP with TLS" took "${tls[@]}"
 t "DOCKER_HOST, TCP with TLS, no certificate of the client's" refuses "" "DOCKER_HOST=tcp://127.0.0.1:2376" DOCKER_TLS=1 "DOCKER_CERT_PATH=$scratch/nothing"

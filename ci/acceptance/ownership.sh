@@ -124,6 +124,32 @@ not_to_enter() {
     is 1 "$status" && grep -q "cannot be entered" "$scratch/err"
 }
 
+# behind_sudo COMMAND...: in the user's project, with the real sudo.
+behind_sudo() {
+    (cd "$user_project" && exec runuser -u "$user" -- env -i PATH="$scratch/prefix/bin:/usr/local/bin:/usr/bin:/bin" HOME="$scratch/users/$user" \
+        sudo --preserve-env=SSL_CERT_FILE,DOCKER_HOST,XDG_STATE_HOME "$(command -v "$scratch/prefix/bin/$1")" "${@:2}")
+}
+for_sudo() {
+    command -v sudo && echo "$user ALL=(root) NOPASSWD:SETENV: ALL" >"/etc/sudoers.d/$user" && at_exit rm "/etc/sudoers.d/$user" &&
+        rm -rf "$user_project" "$scratch/users/$user/.claude-box" && runuser -u "$user" -- mkdir "$user_project" &&
+        as_user sh -c 'echo before >existing && echo before >renamed-from' && behind_sudo claude-box --engine none --exec sh -c "$work" &&
+        all_owned "$user_project" "$(id -u "$user"):$(id -g "$user")" && state_is_the_users &&
+        is "$(id -u "$user")" "$(behind_sudo claude-box --engine none --exec id -u)"
+}
+# What is root's behind sudo stays root's.
+roots_project_behind_sudo() {
+    user_project=$(mktemp -d "$scratch/users/project.XXXXXX") && chmod 0755 "$user_project" &&
+        behind_sudo claude-box --engine none --exec touch made && is 0:0 "$(stat -c %u:%g "$user_project/made")"
+}
+# A worktree's git directory is elsewhere, and root's as the project is.
+worktree() {
+    local main
+    main=$(new_project) && project=$scratch/worktree && git init -q "$main" && git -C "$main" -c user.name=x -c user.email=x@localhost commit -q --allow-empty -m first &&
+        git -C "$main" worktree add -q "$project" && in_box "$project" sh -c 'git status && git -c user.name=x -c user.email=x@localhost commit -q --allow-empty -m second' || return
+    is second "$(git -C "$project" log -1 --format=%s)" && is '' "$(find "$main" "$project" \( ! -uid "$(id -u)" -o ! -gid "$(id -g)" \))"
+}
+t "a worktree: its git directory is the caller's, too" worktree
+
 if [ "$(id -u)" = 0 ]; then
     t "a host root: a file of the user 1000 stays that user's" another_is_another
     mkdir -p "$scratch/users" && chmod 0755 "$scratch/users"
@@ -134,6 +160,8 @@ if [ "$(id -u)" = 0 ]; then
     t "an ordinary user has the same number inside" same_number
     t "an ordinary user's state is the user's alone" state_is_the_users
     # A Mac's first user and its group, a high id, and nobody.
+    t "behind sudo, the files of the user who called it" for_sudo
+    t "behind sudo, the files of root in a project of root's" roots_project_behind_sudo
     t "the files of 501:20" ids_are_kept 501 20
     t "the files of 60000:60000" ids_are_kept 60000 60000
     t "the files of 65534:65534" ids_are_kept 65534 65534

@@ -60,6 +60,8 @@ found = []
 def plain(value):
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items() if plain(v)} or 0
+    if isinstance(value, list):
+        return [plain(v) for v in value] or 0
     return 0 if value == "no" else value or 0
 def differ(where, want, got):
     want, got = plain(want), plain(got)
@@ -119,6 +121,20 @@ same() {
     return $good
 }
 
+# line_same NAME OPTION...: a container that the line of --dry-run=docker makes.
+line_same() {
+    local name=line-$$-$1 line good
+    shift
+    project=$(new_project) && chmod 0755 "$project" || return
+    (cd "$project" && "$tools/toy-box" --engine none --name "$name" "$@" --dry-run=json --exec sleep 30) >"$scratch/plan.json" &&
+        line=$(cd "$project" && "$tools/toy-box" --engine none --name "$name" "$@" --dry-run=docker --exec sleep 30) || return
+    is "docker run" "${line:0:10}" && eval "docker create${line#docker run}" >"$scratch/log" 2>&1 || { cat "$scratch/log"; return 1; }
+    docker inspect "$name" >"$scratch/box.json" && python3 "$scratch/compare" "$scratch/plan.json" "$scratch/box.json" "$scratch/bare.json"
+    good=$?
+    docker rm -v "$name"
+    return $good
+}
+
 # A plan that says something else is found out.
 seen() {
     python3 - "$1" "$scratch/plan.json" >"$scratch/other.json" <<-'PYTHON' || return
@@ -148,4 +164,7 @@ t "a plan with fewer capabilities is seen" seen 'plan["security"]["capAdd"].pop(
 t "a plan with a read-only project is seen" seen 'plan["mounts"][0]["readOnly"] = True'
 t "a plan with another confinement is seen" seen 'plan["security"]["appArmor"] = "unconfined"'
 t "a mount with separators in its name" extra
+t "the docker line: a plain box" line_same plain
+t "the docker line: a rootless engine" line_same rootless --engine rootless
+t "the docker line: limits, a network, a user" line_same all --memory 256m --cpus 1.5 --pids-limit 100 --network host --user 1234:1235
 finish

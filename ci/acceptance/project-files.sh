@@ -69,4 +69,11 @@ pipe() { rm "$project/.env.claude-box" && mkfifo "$project/.env.claude-box" && h
 t "a pipe of that name is told, and not waited for" pipe
 without() { rm "$project/.env.claude-box" && harness true && ended 0 && not grep -q WARNING "$scratch/err"; }
 t "without it there is no such line" without
+# Each box has a name of its own there.
+of_codex() {
+    touch "$project/.env.codex-box" && harness true && ended 0 && not grep -q WARNING "$scratch/err" &&
+        launch "${box%/*}/codex-box" --engine none --exec true && ended 0 &&
+        is 1 "$(grep -c '^\[codex-box\] WARNING: \.env\.codex-box of the project is not read' "$scratch/err")"
+}
+t ".env.codex-box is codex-box's" of_codex
 finish

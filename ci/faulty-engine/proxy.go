@@ -54,6 +54,8 @@ func (p *proxy) handle(client *net.UnixConn) {
 		return
 	case "status":
 		refuse(client, r)
+		_ = client.CloseWrite()
+		_, _ = io.Copy(io.Discard, in) // who still sends would not read the answer
 		return
 	case "delay":
 		time.Sleep(r.pause)
