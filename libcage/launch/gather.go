@@ -52,25 +52,10 @@ type facts struct {
 // gather looks at the host. It may wait for a file system that does not answer:
 // a signal ends that.
 func (l *launcher) gather(ctx context.Context) (*facts, error) {
-	look := l.look
 	if l.options.Action == face.Upgrade {
-		look = l.lookAround
+		return await(ctx, l.lookAround)
 	}
-	type found struct {
-		facts *facts
-		err   error
-	}
-	c := make(chan found, 1)
-	go func() {
-		f, err := look()
-		c <- found{f, err}
-	}()
-	select {
-	case f := <-c:
-		return f.facts, f.err
-	case <-ctx.Done():
-		return nil, explain(ctx, context.Canceled)
-	}
+	return await(ctx, l.look)
 }
 
 // lookAround is look without a project, for what is done in none.

@@ -76,6 +76,27 @@ func linger(parent context.Context, d time.Duration) (context.Context, context.C
 	}
 }
 
+// await returns what f does, or the signal that came first. Then f goes on, for
+// as long as the process does.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, explain(ctx, context.Cause(ctx))
+	}
+}
+
 // explain turns the error of a call into the signal that cancelled it, if one
 // did: what became of the call, each client words in its own way.
 func explain(ctx context.Context, err error) error {

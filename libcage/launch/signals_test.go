@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -60,5 +62,19 @@ func TestReleasedSignalsAreLeftAlone(t *testing.T) {
 	}
 	if err := explain(ctx, context.DeadlineExceeded); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the error as it was", err)
+	}
+}
+
+// A file system that does not answer keeps nobody from ending the launcher.
+func TestAwait(t *testing.T) {
+	if got, err := await(t.Context(), func() (int, error) { return 7, io.EOF }); got != 7 || !errors.Is(err, io.EOF) {
+		t.Errorf("got %d, %v", got, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted{syscall.SIGTERM})
+	_, err := await(ctx, func() (int, error) { select {} })
+	fault := exitstatus.AsFault(exitstatus.Usage, err)
+	if fault.Kind != exitstatus.EngineStartFailed || !strings.Contains(err.Error(), "interrupted by signal terminated") {
+		t.Errorf("got %v", err)
 	}
 }
