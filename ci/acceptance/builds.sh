@@ -246,7 +246,8 @@ t "--upgrade moves to the newest version, with its hash, and builds it" upgrade
 upgraded() { pinned --upgrade && ended 0 && nothing_built && grep -q 'is the newest version$' "$scratch/out"; }
 t "a second --upgrade has nothing to do" upgraded
 # The root directory is no project, and a home directory neither.
-t "--upgrade needs no project" eval 'project=/ upgraded && project=$HOME upgraded'
+anywhere() { project=/ upgraded && project=$HOME upgraded; }
+t "--upgrade needs no project" anywhere
 forged() {
     rm -r "$scratch/state" && pinned_files "sha512-$(printf '%086d' 0)==" && docker rmi agent-cage-pinned && pinned
     faulted 125 image-missing "agent-cage-pinned" && grep -q 'is-number@6.0.0 has integrity sha512-Wu1V.*, pinned is sha512-000' "$scratch/err"

@@ -128,8 +128,7 @@ line_same() {
     project=$(new_project) && chmod 0755 "$project" || return
     (cd "$project" && "$tools/toy-box" --engine none --name "$name" "$@" --dry-run=json --exec sleep 30) >"$scratch/plan.json" &&
         line=$(cd "$project" && "$tools/toy-box" --engine none --name "$name" "$@" --dry-run=docker --exec sleep 30) || return
-    is "docker run" "${line:0:10}" && eval "docker create${line#docker run}" >"$scratch/log" 2>&1 || { cat "$scratch/log"; return 1; }
-    docker inspect "$name" >"$scratch/box.json" && python3 "$scratch/compare" "$scratch/plan.json" "$scratch/box.json" "$scratch/bare.json"
+    is "docker run" "${line:0:10}" && eval "docker create${line#docker run}" && docker inspect "$name" >"$scratch/box.json" && python3 "$scratch/compare" "$scratch/plan.json" "$scratch/box.json" "$scratch/bare.json"
     good=$?
     docker rm -v "$name"
     return $good
