@@ -49,6 +49,14 @@ boxes() { docker ps -aq --filter label=dev.agent-cage.kind=box --filter "label=d
 
 no_box() { is '' "$(boxes)"; }
 
+# fault STATUS KIND TEXT COMMAND...: the launch ends so and no box is left.
+fault() {
+    local want=$1 kind=$2 text=$3
+    shift 3
+    "$@"
+    faulted "$want" "$kind" "$text" && no_box
+}
+
 # no_box_within SECONDS: or that is so soon.
 no_box_within() {
     local tries=0

@@ -11,14 +11,6 @@ toy_image=agent-cage-toy
 # The faults of an image are the toy's, so that no other launcher meets them.
 toy() { launch "$toy" --engine none "$@"; }
 
-# fault STATUS KIND TEXT COMMAND...: the launch ends so and no box is left.
-fault() {
-    local want=$1 kind=$2 text=$3
-    shift 3
-    "$@"
-    faulted "$want" "$kind" "$text" && no_box
-}
-
 built() {
     tool toy-box faulty-engine && toy=$tools/toy-box && toy 0 && ended 0 &&
         is "toy in $project, start 1, key none: --first 0" "$(cat "$scratch/out")"

@@ -66,9 +66,6 @@ func (b *box) layOut(e *engine) error {
 	if err := b.writeSubordinates(); err != nil {
 		return err
 	}
-	if err := b.openDevices(); err != nil {
-		return err
-	}
 	var err error
 	if e.lock, err = os.OpenFile(filepath.Join(b.root, engineLock), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
@@ -82,30 +79,6 @@ func (b *box) layOut(e *engine) error {
 	}
 	if err := os.Symlink(needs.EngineSocket, filepath.Join(b.root, nativeSocket)); err != nil && !os.IsExist(err) {
 		return err
-	}
-	return nil
-}
-
-// openDevices lets the engine open the devices of the plan where the host lets
-// root alone: the nodes have the host's modes. One that is not the box's own but
-// the host's, bound into it, stays as it is.
-func (b *box) openDevices() error {
-	var dev unix.Stat_t
-	if err := unix.Lstat(filepath.Join(b.root, "/dev"), &dev); err != nil {
-		return fmt.Errorf("/dev: %w", err)
-	}
-	for _, d := range b.run.Plan.Devices {
-		path := filepath.Join(b.root, d.Path)
-		var node unix.Stat_t
-		if err := unix.Lstat(path, &node); err != nil {
-			return fmt.Errorf("%s: %w", d.Path, err)
-		}
-		if node.Mode&unix.S_IFMT != unix.S_IFCHR || node.Dev != dev.Dev {
-			continue
-		}
-		if err := unix.Chmod(path, 0o666); err != nil {
-			return fmt.Errorf("%s: %w", d.Path, err)
-		}
 	}
 	return nil
 }

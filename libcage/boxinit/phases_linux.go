@@ -63,6 +63,7 @@ func phases() []phase {
 		{"zone", (*box).writeZone},
 		{"trust-store", (*box).extendTrust},
 		{"files", (*box).writeFiles},
+		{"devices", (*box).openDevices},
 		{"engine", (*box).prepareEngine},
 		{"seal", (*box).seal},
 		{"harden", (*box).harden},

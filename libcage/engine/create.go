@@ -88,6 +88,9 @@ func hostConfig(p *plan.Plan) *container.HostConfig {
 	for _, d := range p.Devices {
 		hc.Devices = append(hc.Devices, container.DeviceMapping{PathOnHost: d.Path, PathInContainer: d.Path, CgroupPermissions: "rwm"})
 	}
+	for _, g := range p.GPUs {
+		hc.DeviceRequests = append(hc.DeviceRequests, deviceRequest(g))
+	}
 	if !p.Security.Privileged {
 		hc.CapDrop = []string{"ALL"}
 	}
@@ -100,6 +103,16 @@ func hostConfig(p *plan.Plan) *container.HostConfig {
 		hc.ReadonlyPaths = []string{}
 	}
 	return hc
+}
+
+// deviceRequest is what the docker command makes of --gpus, and of --device with
+// a name of CDI's.
+func deviceRequest(g plan.GPU) container.DeviceRequest {
+	r := container.DeviceRequest{Driver: g.Driver, Count: g.Count, DeviceIDs: g.IDs}
+	if g.Driver != plan.CDI {
+		r.Capabilities = [][]string{{"gpu"}}
+	}
+	return r
 }
 
 func capabilityName(c plan.Capability) string {

@@ -21,6 +21,7 @@ const (
 	MountProblem      Problem = "mount"       // a source is missing or cannot be mounted
 	EntrypointProblem Problem = "entry point" // missing or not executable
 	RuntimeProblem    Problem = "runtime"     // the OCI runtime is unknown
+	DeviceProblem     Problem = "device"      // a device is missing, or nothing gives it
 	NetworkProblem    Problem = "network"     // the network is unknown or cannot be joined
 	SpaceProblem      Problem = "space"       // the engine's disk is full
 	OtherProblem      Problem = "other"
@@ -54,6 +55,9 @@ var problemTexts = []struct {
 	{ImageProblem, ErrNotFound, []string{"no such image"}},
 	{NameProblem, ErrConflict, []string{"is already in use by container"}},
 	{RuntimeProblem, nil, []string{"unknown or invalid runtime", "unknown runtime", "runtime name"}},
+	{DeviceProblem, nil, []string{
+		"could not select device driver", "error gathering device information", "cdi device", "nvidia-container-cli",
+	}},
 	{PathProblem, nil, []string{"file name too long"}},
 	{MountProblem, nil, []string{
 		"invalid mount config", "bind source path does not exist", "duplicate mount point",

@@ -33,6 +33,12 @@ type Options struct {
 	User *User
 	// Dockerfile is one that the box's image is extended by; empty is none.
 	Dockerfile string
+	// GPUs are graphics processors that a driver of the engine's gives the box,
+	// GPUDevices the paths of those that are given as they are.
+	GPUs       []plan.GPU
+	GPUDevices []string
+	// KVM gives the box the processor's virtualization.
+	KVM bool
 	// Exec runs Args as the in-box command, instead of the harness.
 	Exec bool
 	// Form is how a dry run prints the plan.

@@ -102,7 +102,10 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"flag of a later version", []string{"--gate", "off"}, nil, "--gate: this version has not got it"},
-		{"flag of a later version, late", []string{"-p", "x", "--gpus=f"}, nil, "--gpus: this version has not got it"},
+		{"flag of a later version, late", []string{"-p", "x", "--ollama=f"}, nil, "--ollama: this version has not got it"},
+		{"GPUs that are none", []string{"-p", "x", "--gpus=f"}, nil, `--gpus: "f" names no GPUs: give all`},
+		{"no GPU", []string{"--gpus", "0"}, nil, "--gpus: needs one GPU at least"},
+		{"kvm late", []string{"-p", "--kvm"}, nil, "takes part of the wall away"},
 		{"name file without a name", []string{"--name-file="}, nil, "--name-file: needs a path"},
 		{"half flag", []string{"--name"}, nil, "--name needs a value"},
 		{"dockerfile late", []string{"-p", "--dockerfile", "x"}, nil, "takes part of the wall away"},

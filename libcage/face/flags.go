@@ -89,6 +89,17 @@ var flags = []flag{
 		set:  func(o *Options, v string) (err error) { o.Limits.Timeout, err = duration(v); return err },
 	},
 	{
+		name: "--gpus", value: "GPUS",
+		help: "GPUs, as docker run takes them: all, 2, device=0,1; or names of CDI, or /dev/dri and /dev/kfd",
+		set:  func(o *Options, v string) (err error) { o.GPUs, o.GPUDevices, err = gpus(v); return err },
+	},
+	{
+		name: "--kvm",
+		help: "give the box /dev/kvm, for virtual machines in it",
+		set:  func(o *Options, _ string) error { o.KVM = true; return nil },
+		wide: always,
+	},
+	{
 		name: "--user", value: "UID[:GID]",
 		help: "who the harness is, in the box and on the host's files",
 		set:  func(o *Options, v string) (err error) { o.User, err = user(v); return err },
@@ -130,7 +141,7 @@ var flags = []flag{
 // later are flags of the launcher that this version has not got. They are
 // refused, since the harness would take them for something else.
 var later = []string{
-	"--no-ssh", "--gpus", "--gate", "--unprotect", "--ollama",
+	"--no-ssh", "--gate", "--unprotect", "--ollama",
 }
 
 func modes() []string {

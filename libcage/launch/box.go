@@ -138,6 +138,8 @@ func (b *box) launchFault(err error) error {
 		next = "the engine must see the same files: share the directory with it"
 	case engine.NetworkProblem:
 		next = "see docker network ls"
+	case engine.DeviceProblem:
+		next = "the engine's machine needs the device, and its driver for containers: see cage doctor, or leave --gpus and --kvm out"
 	case engine.SpaceProblem:
 		next = "free space on the engine's disk: docker system df"
 	case engine.EntrypointProblem:

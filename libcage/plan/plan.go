@@ -37,6 +37,8 @@ type Plan struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 	// Devices are the host devices that the box may open.
 	Devices []Device `json:"devices,omitempty"`
+	// GPUs are graphics processors that a driver of the engine's gives the box.
+	GPUs []GPU `json:"gpus,omitempty"`
 	// Tmpfs are the box's own memory file systems.
 	Tmpfs []Tmpfs `json:"tmpfs,omitempty"`
 	// Env names the variables that travel with the handshake.
@@ -182,10 +184,29 @@ type Volume struct {
 	Reason string            `json:"reason"`
 }
 
-// Device is a device of the engine's host, at the same path in the box.
+// Device is a device of the engine's host, or a directory of them, at the same
+// path in the box.
 type Device struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Path string `json:"path"`
+	// Required ends the run if the harness cannot open it.
+	Required bool   `json:"required,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+// CDI is the driver of devices that a specification on the engine's machine
+// describes (Container Device Interface).
+const CDI = "cdi"
+
+// GPU asks the engine for graphics processors. The run ends if the harness
+// cannot open them.
+type GPU struct {
+	// Driver is the engine's; empty is the one that it has for GPUs.
+	Driver string `json:"driver,omitempty"`
+	// Count is how many; -1 is all of them, 0 those of the IDs.
+	Count int `json:"count,omitempty"`
+	// IDs are indexes and UUIDs of the driver's, or names of CDI's.
+	IDs    []string `json:"ids,omitempty"`
+	Reason string   `json:"reason"`
 }
 
 // Tmpfs is a memory file system of the box.

@@ -103,7 +103,8 @@ func Decide(in Input) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Posture, p.Security, p.Devices = given.Posture, given.Security, given.Devices
+	p.Posture, p.Security, p.GPUs = given.Posture, given.Security, in.Options.GPUs
+	p.Devices = append(given.Devices, devices(in.Options)...)
 	p.Warnings = append(slices.Clone(in.Warnings), given.Warnings...)
 	if err := decideEngine(in, p); err != nil {
 		return nil, err
@@ -122,6 +123,17 @@ func projectReason(dir string) string {
 		return "the current directory"
 	}
 	return "the directory argument"
+}
+
+// devices are those that the caller asked for.
+func devices(o *face.Options) (list []plan.Device) {
+	for _, path := range o.GPUDevices {
+		list = append(list, plan.Device{Path: path, Required: true, Reason: "--gpus"})
+	}
+	if o.KVM {
+		list = append(list, plan.Device{Path: "/dev/kvm", Required: true, Reason: "--kvm"})
+	}
+	return list
 }
 
 // agentID is the harness's id in the box where the caller's own will not do.

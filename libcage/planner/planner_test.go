@@ -267,3 +267,19 @@ func TestName(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestDevicesAskedFor(t *testing.T) {
+	p := decide(t, func(in *Input) {
+		in.Options.GPUs, in.Options.GPUDevices, in.Options.KVM = []plan.GPU{{Count: -1, Reason: "--gpus"}}, []string{"/dev/dri"}, true
+	}).Plan
+	want := []plan.Device{{Path: "/dev/dri", Required: true, Reason: "--gpus"}, {Path: "/dev/kvm", Required: true, Reason: "--kvm"}}
+	if diff := cmp.Diff(want, p.Devices); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.GPUs) != 1 || p.GPUs[0].Count != -1 {
+		t.Errorf("got %v", p.GPUs)
+	}
+	if p := decide(t, nil).Plan; p.Devices != nil || p.GPUs != nil {
+		t.Errorf("unasked: %v, %v", p.Devices, p.GPUs)
+	}
+}

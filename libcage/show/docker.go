@@ -38,6 +38,9 @@ func DockerRun(p *plan.Plan) string {
 	for _, d := range p.Devices {
 		l.flag("--device", d.Path)
 	}
+	for _, g := range p.GPUs {
+		l.gpu(g)
+	}
 	for _, m := range p.Tmpfs {
 		l.flag("--mount", tmpfs(m))
 	}
@@ -68,6 +71,21 @@ func (l *line) raw(word string) {
 		l.WriteByte(' ')
 	}
 	l.WriteString(word)
+}
+
+func (l *line) gpu(g plan.GPU) {
+	switch {
+	case g.Driver == plan.CDI:
+		for _, id := range g.IDs {
+			l.flag("--device", id)
+		}
+	case len(g.IDs) > 0:
+		l.flag("--gpus", csv([]string{"device=" + strings.Join(g.IDs, ",")}))
+	case g.Count < 0:
+		l.flag("--gpus", "all")
+	default:
+		l.flag("--gpus", strconv.Itoa(g.Count))
+	}
 }
 
 func (l *line) limits(limits plan.Limits) {

@@ -38,6 +38,9 @@ func People(w io.Writer, p *plan.Plan) error {
 	for _, d := range p.Devices {
 		row("device", d.Path, d.Reason)
 	}
+	for _, g := range p.GPUs {
+		row("gpu", gpuText(g), g.Reason)
+	}
 	for _, m := range p.Tmpfs {
 		row("memory", m.Target, m.Reason)
 	}
@@ -86,6 +89,16 @@ func postureText(p plan.Posture) string {
 		text += ", " + string(p.Start)
 	}
 	return text
+}
+
+func gpuText(g plan.GPU) string {
+	switch {
+	case len(g.IDs) > 0:
+		return strings.Join(g.IDs, ", ")
+	case g.Count < 0:
+		return "all"
+	}
+	return strconv.Itoa(g.Count)
 }
 
 func volumeText(v plan.Volume) string {

@@ -73,3 +73,12 @@ func TestJSONHasNamesAndNoProfile(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestGPUsOfTheDockerLine(t *testing.T) {
+	line := DockerRun(&plan.Plan{GPUs: []plan.GPU{
+		{Count: -1}, {Count: 2}, {IDs: []string{"0", "1"}}, {Driver: plan.CDI, IDs: []string{"amd.com/gpu=0", "amd.com/gpu=1"}},
+	}})
+	if want := `--gpus=all --gpus=2 '--gpus="device=0,1"' --device=amd.com/gpu=0 --device=amd.com/gpu=1`; !strings.Contains(line, want) {
+		t.Errorf("no %s in %s", want, line)
+	}
+}
