@@ -104,7 +104,7 @@ func Decide(in Input) (*Decision, error) {
 		return nil, err
 	}
 	p.Posture, p.Security, p.GPUs = given.Posture, given.Security, in.Options.GPUs
-	p.Devices = append(given.Devices, devices(in.Options)...)
+	p.Devices = slices.Concat(given.Devices, devices(in.Options))
 	p.Warnings = append(slices.Clone(in.Warnings), given.Warnings...)
 	if err := decideEngine(in, p); err != nil {
 		return nil, err
